@@ -171,7 +171,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     RP_TRY(RP_ARENA_NEW(arena, 1, &o));
     data->own = o;
     RP_TRY(rp_token_rules_read(keys, &rules, &most));
-    RP_TRY(rp_time_read(keys, input, &o->time));
+    RP_TRY(rp_time_read(keys, input, 1, &o->time));
     RP_TRY(rp_data_find_files(arena, keys, ".txt", data, &path[0], &path[1]));
     data->test_path = NULL; /* without a test file, a tenth is the test part */
     RP_TRY(rules.kind == RP_TOKENS_BPE ? encode_parts(arena, &rules, path, o)

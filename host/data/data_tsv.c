@@ -331,7 +331,7 @@ static rp_err read_keys(own *o, rp_node *keys, const rp_data_input *input, uint3
         }
     }
     RP_TRY(rp_labels_read(o->arena, keys, "classes", &o->labels));
-    RP_TRY(rp_time_read(keys, input, &o->time));
+    RP_TRY(rp_time_read(keys, input, 1, &o->time));
 fail:
     return err;
 }

@@ -249,6 +249,14 @@ static void bad_sets(void **state) {
     expect_refused(keys, NULL, true, RP_ERR_FORMAT,
                    "x_test.npy: samples have shape [4], expected [3] as in");
     put_npy("x_test.npy", "<f4", "(2, 3)", f4, 24);
+    put_npy("y_train.npy", "<i4", "(2, 2)", f4, 16); /* the test part is right */
+    expect_refused(keys, NULL, true, RP_ERR_FORMAT, "y_train.npy: expected one whole number");
+    put_npy("y_train.npy", "<i4", "(2,)", f4, 8);
+    put_npy("y_test.npy", "<i4", "(2, 2)", f4, 16);
+    for (int classes = 0; classes < 2; classes++) {
+        expect_refused(keys, NULL, classes, RP_ERR_FORMAT,
+                       "y_test.npy: targets have shape [2], expected [] as in ");
+    }
     put_npy("y_train.npy", "<i4", "(2,)", (const int32_t[]){0, 4}, 8);
     put_npy("y_test.npy", "<i4", "(2,)", (const int32_t[]){0, 5}, 8);
     expect_refused(
@@ -310,6 +318,12 @@ static void masks_of_images(void **state) {
     put_npy("y_train.npy", "|u1", "(2, 3, 2)", y, sizeof y);
     expect_err(open_for(&data, want, &pixels, true, 7), RP_ERR_FORMAT);
     expect_part("y_train.npy: targets have shape [3, 2], expected [2, 3], a class for each pixel");
+    put_npy("x_test.npy", "|u1", "(2, 2, 2, 3)", x, sizeof x);
+    put_npy("y_test.npy", "|u1", "(2, 2, 3)", y, sizeof y); /* which is right */
+    expect_err(open_for(&data, want, &pixels, true, 7), RP_ERR_FORMAT);
+    expect_part("y_train.npy: targets have shape [3, 2], expected [2, 3], a class for each pixel");
+    (void)unlink(in_folder("x_test.npy"));
+    (void)unlink(in_folder("y_test.npy"));
     put_npy("x_train.npy", "|u1", "(2, 12)", x, sizeof x);
     expect_err(open_for(&data, want, &pixels, true, 7), RP_ERR_FORMAT);
     expect_part("x_train.npy: samples have shape [12], but loss.classes_at: first needs images");

@@ -22,6 +22,13 @@ static void expect_sample(const rp_data *data, rp_split split, uint32_t index, c
     }
 }
 
+static void expect_note(const rp_data *data, uint32_t index, const char *part) {
+    assert_true(index < data->notes.count);
+    if (!strstr(data->notes.text[index], part)) {
+        fail_msg("'%s' is not in '%s'", part, data->notes.text[index]);
+    }
+}
+
 static void samples(void **state) {
     (void)state;
     const char *source;
@@ -56,10 +63,51 @@ static void samples(void **state) {
     rp_data_texts(&data, RP_SPLIT_TRAIN, 2, &source, &target);
     assert_string_equal(target, "ein");
     assert_int_equal(data.notes.count, 2);
-    assert_non_null(strstr(data.notes.text[0], "1 of 3 pairs have a sentence that is longer"));
-    assert_non_null(strstr(data.notes.text[1], "1 pairs with an empty line are left out"));
+    expect_note(&data, 0,
+                "a.en: 1 of 3 pairs have a source of more than 4 tokens or a target of more than 3 "
+                "and are cut");
+    expect_note(&data, 1, "a.en: 1 of 4 pairs are left out");
     expect_ok(rp_data_check(&data));
     rp_data_close(&data);
+}
+
+/* A sentence of blanks has no word; the words of its translation are not learnt. */
+static void sentences_without_tokens(void **state) {
+    (void)state;
+    rp_data data;
+    write_text("a.en", " \t\na\n\n");
+    write_text("a.de", "nichts\nein\n\n");
+    write_text("b.en", "a a a a a\na\na\n");
+    write_text("b.de", "ein\n \nein\n");
+    expect_ok(open_data(&data, set, NULL, true));
+    assert_int_equal(data.count[RP_SPLIT_TRAIN], 1);
+    assert_int_equal(data.count[RP_SPLIT_TEST], 2);
+    assert_int_equal(data.vocab->count, RP_TOKENS_SPECIAL + 2);
+    assert_int_equal(data.notes.count, 3);
+    expect_note(&data, 0, "a.en: 2 of 3 pairs are left out, because one of their lines has no");
+    expect_note(&data, 1, "b.en: 1 of 2 pairs have a source of more than 4 tokens");
+    expect_note(&data, 2, "b.en: 1 of 3 pairs are left out");
+    rp_data_close(&data);
+    write_text("a.en", "a\n \n");
+    expect_err(
+        open_data(&data,
+                  "{set: pairs, path: %, source: a.en, target: c.de, tokens: words, time: 4}", NULL,
+                  true),
+        RP_ERR_IO);
+    write_text("c.de", " \n\n");
+    expect_err(
+        open_data(&data,
+                  "{set: pairs, path: %, source: a.en, target: c.de, tokens: words, time: 4}", NULL,
+                  true),
+        RP_ERR_FORMAT);
+    expect_part("c.de: has no sentences");
+    write_text("c.de", " \nein\n");
+    expect_err(
+        open_data(&data,
+                  "{set: pairs, path: %, source: a.en, target: c.de, tokens: words, time: 4}", NULL,
+                  true),
+        RP_ERR_FORMAT);
+    expect_part("a.en: no sentence has a translation in ");
 }
 
 /* A blank is added before each piece of a text, and the token '#' is between the pieces. */
@@ -125,11 +173,21 @@ static void refusals(void **state) {
         RP_OK);
     expect_part("a source and a target of the same length, but the model's input has 7 ids");
     rp_data_close(&data);
+    const rp_data_input eight = {.shape = rp_shape_1(8), .type = RP_I32};
+    expect_err(open_for(&data, cases[4].set, &eight, true, 1), RP_ERR_USAGE);
+    expect_part("time: expected 4, because the model's input is [8], so source and target have 4 "
+                "ids each, found 1");
+    rp_data_close(&data);
+    expect_ok(open_for(&data, "{set: pairs, path: %, source: a.en, target: a.de, tokens: words}",
+                       &eight, true, 1));
+    assert_int_equal(data.target_width, 4);
+    rp_data_close(&data);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(samples, setup, teardown),
+        cmocka_unit_test_setup_teardown(sentences_without_tokens, setup, teardown),
         cmocka_unit_test_setup_teardown(more_ids_than_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(refusals, setup, teardown),
     };
