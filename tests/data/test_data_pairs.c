@@ -71,6 +71,44 @@ static void samples(void **state) {
     rp_data_close(&data);
 }
 
+static void lower_case(void **state) {
+    (void)state;
+    rp_data data;
+    write_text("a.en", "The THE \xc3\x84\n");
+    write_text("a.de", "Die\n");
+    expect_ok(open_data(&data,
+                        "{set: pairs, path: %, source: a.en, target: a.de, tokens: words, "
+                        "lower: true, time: 4}",
+                        NULL, true));
+    assert_int_equal(data.vocab->count, RP_TOKENS_SPECIAL + 3);
+    assert_string_equal(data.vocab->name[4], "the");
+    assert_string_equal(data.vocab->name[6], "\xc3\xa4");
+    expect_sample(&data, RP_SPLIT_TRAIN, 0, (const int32_t[]){4, 4, 6, 0, 2, 5, 0, 0},
+                  (const int32_t[]){5, 3, 0, 0});
+    rp_data_close(&data);
+}
+
+/* A literal <end> is five characters; a character that training lacks is unknown. */
+static void characters(void **state) {
+    (void)state;
+    rp_data data;
+    write_text("a.en", "a b\n");
+    write_text("a.de", "\xc3\xa9\n");
+    write_text("b.en", "<b\n");
+    write_text("b.de", "<end>\n");
+    expect_ok(open_data(&data,
+                        "{set: pairs, path: %, source: a.en, target: a.de, test_source: b.en, "
+                        "test_target: b.de, tokens: chars, time: 6}",
+                        NULL, true));
+    assert_int_equal(data.vocab->count, RP_TOKENS_SPECIAL + 4); /* blank a b e-acute */
+    assert_true(data.pads_labels);
+    expect_sample(&data, RP_SPLIT_TRAIN, 0, (const int32_t[]){5, 4, 6, 0, 0, 0, 2, 7, 0, 0, 0, 0},
+                  (const int32_t[]){7, 3, 0, 0, 0, 0});
+    expect_sample(&data, RP_SPLIT_TEST, 0, (const int32_t[]){1, 6, 0, 0, 0, 0, 2, 1, 1, 1, 1, 1},
+                  (const int32_t[]){1, 1, 1, 1, 1, 3});
+    rp_data_close(&data);
+}
+
 /* A sentence of blanks has no word; the words of its translation are not learnt. */
 static void sentences_without_tokens(void **state) {
     (void)state;
@@ -187,6 +225,8 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(samples, setup, teardown),
+        cmocka_unit_test_setup_teardown(lower_case, setup, teardown),
+        cmocka_unit_test_setup_teardown(characters, setup, teardown),
         cmocka_unit_test_setup_teardown(sentences_without_tokens, setup, teardown),
         cmocka_unit_test_setup_teardown(more_ids_than_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(refusals, setup, teardown),

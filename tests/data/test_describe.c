@@ -95,6 +95,8 @@ static void vocabularies_come_back(void **state) {
         "{set: text, path: %, tokens: words, time: 2, lower: true}",
         "{set: text, path: %, tokens: words, time: 2, split: space}",
         "{set: tsv, path: %, text: 0, label: 1, tokens: chars, time: 2}",
+        "{set: pairs, path: %, source: a.en, target: a.de, tokens: chars, time: 2}",
+        "{set: pairs, path: %, source: a.en, target: a.de, tokens: words, lower: true, time: 2}",
     };
     static const char *const tokens[] = {"Ab", "\"", "b\n", "\xc3\xa4", "zz", ","};
     rp_data data;
@@ -102,6 +104,8 @@ static void vocabularies_come_back(void **state) {
     write_text("train.txt", "Ab \"b\n, \xc3\xa4 \\ \x01 Ab");
     write_text("test.txt", "b b \xc3\xa4 b");
     write_text("train.tsv", "Ab \"\\\x01\t0\nb\t1\n");
+    write_text("a.en", "Ab zz\n\"");
+    write_text("a.de", "\xc3\xa4, \\\x01\n<end>");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         describe_set(keys[i], NULL, &data, &got);
         const rp_vocab *now = data.vocab;
