@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "data/array.h"
+#include "data/classes.h"
 #include "data/id_arrays.h"
 #include "data/labels.h"
 #include "data/layout.h"
@@ -247,11 +248,12 @@ fail:
 
 /* Counts the labels of tokens or pixels in both parts, because a rare one may be in the test part
  * only. */
-static rp_err count_labels(const own *o, rp_data *data) {
+static rp_err count_labels(const own *o, uint32_t *pixels, rp_data *data) {
     rp_err err = RP_OK;
     data->target_width = (uint32_t)rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample);
     for (int split = 0; split < 2; split++) {
-        RP_TRY(o->y[split].path ? rp_label_array_measure(&o->y[split], o->ignore, &data->classes)
+        RP_TRY(o->y[split].path ? rp_label_array_measure(&o->y[split], o->ignore, &data->classes,
+                                                         split == RP_SPLIT_TRAIN ? pixels : NULL)
                                 : RP_OK);
     }
     if (data->classes == 0) {
@@ -269,24 +271,33 @@ static bool has_labels(const own *o) {
 
 static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data *data) {
     const bool many = has_labels(o);
+    uint32_t *pixels = NULL; /* [RP_TOKENS_MAX] of a training mask, by class; NULL: no masks */
     rp_labels labels;
+    rp_arena scratch;
     rp_err err;
+    rp_arena_init(&scratch, "classes", 0);
     RP_TRY(o->masks ? check_masks(o, data) : many ? RP_OK : check_targets(&o->y[RP_SPLIT_TRAIN]));
     RP_TRY(check_same_shape(o->y,
                             "targets")); /* after those of training, which may be the wrong ones */
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
-    RP_TRY(many ? count_labels(o, data) : count_classes(&o->y[RP_SPLIT_TRAIN], data));
+    RP_TRY(o->masks ? RP_ARENA_NEW(&scratch, RP_TOKENS_MAX, &pixels) : RP_OK);
+    RP_TRY(many ? count_labels(o, pixels, data) : count_classes(&o->y[RP_SPLIT_TRAIN], data));
     if (labels.given && labels.count < data->classes) {
-        return rp_node_fail(rp_node_find(keys, "classes"),
-                            "the list has %u names, but the data have %u classes", labels.count,
-                            data->classes);
+        err = rp_node_fail(rp_node_find(keys, "classes"),
+                           "the list has %u names, but the data have %u classes", labels.count,
+                           data->classes);
+        goto fail;
     }
     if (labels.given) {
         data->classes = labels.count;
         data->class_name = labels.name;
     }
     RP_TRY(o->y[RP_SPLIT_TEST].path && !many ? check_classes(o, data) : RP_OK);
+    RP_TRY(pixels ? rp_classes_note_pixels(arena, pixels, data->classes, data->class_name,
+                                           &data->notes)
+                  : RP_OK);
 fail:
+    rp_arena_finish(&scratch);
     return err;
 }
 

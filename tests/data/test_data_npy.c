@@ -296,6 +296,7 @@ static void masks_of_images(void **state) {
     (void)unlink(in_folder("y_test.npy"));
     expect_ok(open_for(&data, want, &pixels, true, 7));
     assert_true(data.masks && data.classes == 3 && data.target_width == 6);
+    assert_int_equal(data.notes.count, 0);
     data.ignores = true;
     data.ignore = ignore;
     expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, got, labels, NULL));
@@ -307,6 +308,8 @@ static void masks_of_images(void **state) {
     rp_data_close(&data);
     expect_ok(open_for(&data, want, &strict, true, 7));
     assert_int_equal(data.classes, 256); /* without `ignore` 255 is a class */
+    assert_true(has_note(&data, "252 of 256 classes have no training pixel: 3, 4, 5, 6, 7, ...; if "
+                                "255 marks pixels that should not count, set `ignore: 255`"));
     rp_data_close(&data);
     expect_ok(open_for(&data, "{set: npy, path: %, augment: {erasing: 0.5}}", &pixels, true, 7));
     rp_data_close(&data);
