@@ -25,9 +25,11 @@ typedef struct {
 
 static rp_err read_span(rp_arena *scratch, const rp_token_rules *rules, const char *path,
                         rp_text_file *file, span *out) {
-    const rp_err err =
-        rp_tokenizer_read_file(scratch, rules, rules->kind == RP_TOKENS_BYTES, path, file);
+    const bool any_bytes = rules->kind == RP_TOKENS_BYTES;
+    rp_err err;
+    RP_TRY(rp_tokenizer_read_file(scratch, rules, any_bytes, path, file));
     *out = (span){.file = file, .at = file->text, .end = file->text + file->bytes};
+fail:
     return err;
 }
 
