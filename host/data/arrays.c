@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "data/array.h"
+#include "data/classes.h"
 #include "data/id_arrays.h"
 #include "data/labels.h"
 #include "data/layout.h"
@@ -153,11 +154,22 @@ static const char *scaling_of(const rp_array *x) {
                                  : "numbers, which are not scaled";
 }
 
+/* Compares the samples, or the targets, of both parts. */
+static rp_err check_same_shape(const rp_array part[2], const char *what) {
+    const rp_array *train = &part[RP_SPLIT_TRAIN];
+    const rp_array *test = &part[RP_SPLIT_TEST];
+    char text[2][RP_LAYOUT_TEXT_BYTES];
+    return !test->path || rp_shape_equal(&train->sample, &test->sample)
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT, "%s: %s have shape %s, expected %s as in %s", test->path,
+                         what, rp_layout_text(&test->sample, text[0]),
+                         rp_layout_text(&train->sample, text[1]), train->path);
+}
+
 static rp_err check_test(const own *o) {
-    const rp_array *train = o->x;
+    const rp_array *train = &o->x[RP_SPLIT_TRAIN];
     const rp_array *test = &o->x[RP_SPLIT_TEST];
     char type[2][RP_ARRAY_TYPE_BYTES];
-    char text[2][RP_LAYOUT_TEXT_BYTES];
     if (!test->path) {
         return RP_OK;
     }
@@ -167,15 +179,7 @@ static rp_err check_test(const own *o) {
                        train->path, scaling_of(train), rp_array_type(train, type[0]), test->path,
                        scaling_of(test), rp_array_type(test, type[1]));
     }
-    for (int i = 0; i < 2; i++, train = o->y) {
-        test = &train[RP_SPLIT_TEST];
-        if (!rp_shape_equal(&train->sample, &test->sample)) {
-            return rp_fail(RP_ERR_FORMAT, "%s: samples have shape %s, expected %s as in %s",
-                           test->path, rp_layout_text(&test->sample, text[0]),
-                           rp_layout_text(&train->sample, text[1]), train->path);
-        }
-    }
-    return RP_OK;
+    return check_same_shape(o->x, "samples");
 }
 
 /* ---- targets --------------------------------------------------------------------------------- */
@@ -213,8 +217,7 @@ static rp_err check_masks(const own *o, const rp_data *data) {
 
 static rp_err count_classes(const rp_array *y, rp_data *data) {
     int32_t label;
-    rp_err err;
-    RP_TRY(check_targets(y));
+    rp_err err = RP_OK;
     for (uint32_t i = 0; i < y->count; i++) {
         RP_TRY(rp_array_read_class(y, i, &label));
         data->classes = (uint32_t)label < data->classes ? data->classes : (uint32_t)label + 1;
@@ -245,11 +248,12 @@ fail:
 
 /* Counts the labels of tokens or pixels in both parts, because a rare one may be in the test part
  * only. */
-static rp_err count_labels(const own *o, rp_data *data) {
+static rp_err count_labels(const own *o, uint32_t *pixels, rp_data *data) {
     rp_err err = RP_OK;
     data->target_width = (uint32_t)rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample);
     for (int split = 0; split < 2; split++) {
-        RP_TRY(o->y[split].path ? rp_label_array_measure(&o->y[split], o->ignore, &data->classes)
+        RP_TRY(o->y[split].path ? rp_label_array_measure(&o->y[split], o->ignore, &data->classes,
+                                                         split == RP_SPLIT_TRAIN ? pixels : NULL)
                                 : RP_OK);
     }
     if (data->classes == 0) {
@@ -267,22 +271,33 @@ static bool has_labels(const own *o) {
 
 static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data *data) {
     const bool many = has_labels(o);
+    uint32_t *pixels = NULL; /* [RP_TOKENS_MAX] of a training mask, by class; NULL: no masks */
     rp_labels labels;
+    rp_arena scratch;
     rp_err err;
-    RP_TRY(o->masks ? check_masks(o, data) : RP_OK);
+    rp_arena_init(&scratch, "classes", 0);
+    RP_TRY(o->masks ? check_masks(o, data) : many ? RP_OK : check_targets(&o->y[RP_SPLIT_TRAIN]));
+    RP_TRY(check_same_shape(o->y,
+                            "targets")); /* after those of training, which may be the wrong ones */
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
-    RP_TRY(many ? count_labels(o, data) : count_classes(&o->y[RP_SPLIT_TRAIN], data));
+    RP_TRY(o->masks ? RP_ARENA_NEW(&scratch, RP_TOKENS_MAX, &pixels) : RP_OK);
+    RP_TRY(many ? count_labels(o, pixels, data) : count_classes(&o->y[RP_SPLIT_TRAIN], data));
     if (labels.given && labels.count < data->classes) {
-        return rp_node_fail(rp_node_find(keys, "classes"),
-                            "the list has %u names, but the data have %u classes", labels.count,
-                            data->classes);
+        err = rp_node_fail(rp_node_find(keys, "classes"),
+                           "the list has %u names, but the data have %u classes", labels.count,
+                           data->classes);
+        goto fail;
     }
     if (labels.given) {
         data->classes = labels.count;
         data->class_name = labels.name;
     }
     RP_TRY(o->y[RP_SPLIT_TEST].path && !many ? check_classes(o, data) : RP_OK);
+    RP_TRY(pixels ? rp_classes_note_pixels(arena, pixels, data->classes, data->class_name,
+                                           &data->notes)
+                  : RP_OK);
 fail:
+    rp_arena_finish(&scratch);
     return err;
 }
 
@@ -352,6 +367,7 @@ rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_da
     if (class_target) {
         RP_TRY(find_classes(arena, keys, o, data));
     } else {
+        RP_TRY(check_same_shape(o->y, "targets"));
         data->target_width = (uint32_t)rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample);
     }
     for (int split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST; split++) {

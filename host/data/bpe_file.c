@@ -360,14 +360,25 @@ fail:
     return err;
 }
 
+static rp_err fail_json(const char *path, size_t count, const json_error_t *problem) {
+    static const char expected[] = "tokenizer.json of Hugging Face's tokenizers";
+    if (count == 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: the file is empty, expected %s", path, expected);
+    }
+    if (json_error_code(problem) == json_error_premature_end_of_input) {
+        return rp_fail(RP_ERR_FORMAT, "%s:%d: the file ends too early, expected a whole %s", path,
+                       problem->line, expected);
+    }
+    return rp_fail(RP_ERR_FORMAT, "%s:%d:%d: expected %s: %s", path, problem->line, problem->column,
+                   expected, problem->text);
+}
+
 rp_err rp_bpe_parse(rp_arena *arena, const char *bytes, size_t count, const char *path,
                     const rp_bpe **out) {
     json_error_t problem;
     json_t *root = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &problem);
     const rp_err err =
-        root ? rp_bpe_from_json(arena, root, path, out)
-             : rp_fail(RP_ERR_FORMAT, "%s:%d:%d: expected tokenizer.json of Hugging Face: %s", path,
-                       problem.line, problem.column, problem.text);
+        root ? rp_bpe_from_json(arena, root, path, out) : fail_json(path, count, &problem);
     json_decref(root);
     return err;
 }

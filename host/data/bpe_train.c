@@ -35,6 +35,8 @@ typedef struct {
 
 typedef struct {
     rp_arena arena;
+    const rp_bpe_watch *watch;
+    uint32_t most;  /* tokens */
     rp_words texts; /* the words of the texts; count: how often */
     word *words;    /* [texts.count] */
     rp_words names; /* tokens by name */
@@ -43,6 +45,13 @@ typedef struct {
     rp_grown places; /* place: pairs that a merge has made */
     rp_grown merges; /* rp_bpe_merge */
 } trainer;
+
+/* Called after each piece of work that is short. errors  INTERRUPTED: the training shall stop */
+static rp_err ask_watch(const trainer *t, uint32_t tokens) {
+    return !t->watch->go_on || t->watch->go_on(t->watch->own, tokens, t->most)
+               ? RP_OK
+               : rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
+}
 
 /* ---- words of the texts ---------------------------------------------------------------------- */
 
@@ -59,19 +68,11 @@ fail:
     return err;
 }
 
-/* errors  INTERRUPTED: the training shall stop */
-static rp_err ask_watch(const rp_bpe_watch *watch, uint32_t tokens, uint32_t most) {
-    return !watch->go_on || watch->go_on(watch->own, tokens, most)
-               ? RP_OK
-               : rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
-}
-
-static rp_err count_line(trainer *t, rp_bpe_splitter *splitter, const char *line, size_t bytes,
-                         const rp_bpe_watch *watch) {
+static rp_err count_line(trainer *t, rp_bpe_splitter *splitter, const char *line, size_t bytes) {
     size_t length;
     rp_err err = RP_OK;
     for (size_t at = 0; at < bytes; at += length) {
-        RP_TRY(ask_watch(watch, 0, 0));
+        RP_TRY(ask_watch(t, 0));
         RP_TRY(rp_bpe_split(splitter, line, bytes, at, &length));
         RP_TRY(count_word(t, line + at, length));
     }
@@ -80,8 +81,7 @@ fail:
 }
 
 /* A line contains the sign that ends it. */
-static rp_err count_words(trainer *t, rp_bpe_splitter *splitter, const char *path,
-                          const rp_bpe_watch *watch) {
+static rp_err count_words(trainer *t, rp_bpe_splitter *splitter, const char *path) {
     rp_text_file file;
     rp_arena scratch;
     rp_err err;
@@ -91,7 +91,7 @@ static rp_err count_words(trainer *t, rp_bpe_splitter *splitter, const char *pat
     for (size_t at = 0; at < file.bytes;) {
         const char *end = memchr(file.text + at, '\n', file.bytes - at);
         const size_t bytes = end ? (size_t)(end + 1 - (file.text + at)) : file.bytes - at;
-        RP_TRY(count_line(t, splitter, file.text + at, bytes, watch));
+        RP_TRY(count_line(t, splitter, file.text + at, bytes));
         at += bytes;
     }
 fail:
@@ -148,6 +148,7 @@ static rp_err make_words(trainer *t) {
     RP_TRY(RP_ARENA_NEW(&t->arena, (size_t)t->texts.count + 1, &t->words));
     for (uint32_t i = 0; i < t->texts.count; i++) {
         const rp_word *text = &t->texts.word[i];
+        RP_TRY(ask_watch(t, 0));
         t->words[i] =
             (word){.id = id, .count = (uint32_t)text->bytes, .times = (int64_t)text->count};
         for (size_t k = 0; k < text->bytes; k++) {
@@ -253,6 +254,7 @@ static rp_err count_pairs(trainer *t) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < t->texts.count; i++) {
         const word *w = &t->words[i];
+        RP_TRY(ask_watch(t, 0));
         for (uint32_t k = 1; k < w->count; k++) {
             RP_TRY(change_pair(t, i, w->id[k - 1], w->id[k], w->times));
         }
@@ -306,6 +308,7 @@ static rp_err merge_candidate(trainer *t, const candidate *top) {
     RP_TRY(rp_grown_reserve(&t->merges, t->merges.count + 1));
     ((rp_bpe_merge *)t->merges.at)[t->merges.count++] = merge;
     for (size_t i = 0; i < top->places; i++) {
+        RP_TRY(ask_watch(t, t->names.count));
         RP_TRY(merge_word(t, top->place[i].word, &merge));
     }
     RP_TRY(enter_places(t));
@@ -314,9 +317,9 @@ fail:
     return err;
 }
 
-static rp_err merge_pairs(trainer *t, uint32_t most, const rp_bpe_watch *watch) {
+static rp_err merge_pairs(trainer *t) {
     rp_err err = RP_OK;
-    while (t->names.count < most && t->queue.count > 0) {
+    while (t->names.count < t->most && t->queue.count > 0) {
         candidate top = pop(&t->queue);
         const int64_t count = *rp_pair_map_find(&t->counts, top.pair);
         if (top.count != count) {
@@ -328,7 +331,7 @@ static rp_err merge_pairs(trainer *t, uint32_t most, const rp_bpe_watch *watch) 
             break;
         }
         RP_TRY(merge_candidate(t, &top));
-        RP_TRY(ask_watch(watch, t->names.count, most));
+        RP_TRY(ask_watch(t, t->names.count));
     }
 fail:
     return err;
@@ -395,7 +398,9 @@ static rp_err write_bpe(const rp_bpe *bpe, const char *path) {
 
 rp_err rp_bpe_train(const char *const *files, uint32_t count, uint32_t most, const char *path,
                     const rp_bpe_watch *watch, rp_bpe_learnt *out) {
-    trainer t = {.queue = {.size = sizeof(candidate)},
+    trainer t = {.watch = watch,
+                 .most = most,
+                 .queue = {.size = sizeof(candidate)},
                  .places = {.size = sizeof(place)},
                  .merges = {.size = sizeof(rp_bpe_merge)}};
     rp_bpe_splitter *splitter = NULL;
@@ -408,11 +413,11 @@ rp_err rp_bpe_train(const char *const *files, uint32_t count, uint32_t most, con
     rp_pair_map_init(&t.counts, &t.arena);
     RP_TRY(rp_bpe_splitter_open(RP_BPE_PATTERN, "GPT-2", &splitter));
     for (uint32_t i = 0; i < count; i++) {
-        RP_TRY(count_words(&t, splitter, files[i], watch));
+        RP_TRY(count_words(&t, splitter, files[i]));
     }
     RP_TRY(make_words(&t));
     RP_TRY(count_pairs(&t));
-    RP_TRY(merge_pairs(&t, most, watch));
+    RP_TRY(merge_pairs(&t));
     RP_TRY(make_bpe(&t, &bpe));
     RP_TRY(write_bpe(&bpe, path));
     *out = (rp_bpe_learnt){.tokens = bpe.count, .merges = bpe.merges, .words = t.texts.count};

@@ -13,8 +13,10 @@ static void add_class(char *text, size_t *used, uint32_t class, const char *cons
     *used += more < 0 ? 0 : (size_t)more < room ? (size_t)more : room - 1;
 }
 
-rp_err rp_classes_note(rp_arena *arena, const uint32_t *samples, uint32_t classes,
-                       const char *const *name, rp_notes *notes) {
+/* `what` is counted; `advice` is for classes without names. */
+static rp_err note_counts(rp_arena *arena, const uint32_t *samples, uint32_t classes,
+                          const char *const *name, const char *what, const char *advice,
+                          rp_notes *notes) {
     char text[SHOWN_BYTES] = "";
     size_t used = 0;
     uint32_t empty = 0;
@@ -28,17 +30,32 @@ rp_err rp_classes_note(rp_arena *arena, const uint32_t *samples, uint32_t classe
         }
     }
     if (empty > 0) {
-        RP_TRY(rp_notes_add(arena, notes, "%u of %u classes have no training sample: %s%s%s", empty,
-                            classes, text, empty > SHOWN_MAX ? ", ..." : "",
-                            name ? ""
-                                 : "; if the numbers are not classes, list the names of classes "
-                                   "in `classes` of `data`"));
+        RP_TRY(rp_notes_add(arena, notes, "%u of %u classes have no training %s: %s%s%s", empty,
+                            classes, what, text, empty > SHOWN_MAX ? ", ..." : "",
+                            name ? "" : advice));
     }
     if (classes - empty == 1) {
         used = 0;
         add_class(text, &used, last, name);
-        RP_TRY(rp_notes_add(arena, notes, "all training samples have one class, %s", text));
+        RP_TRY(rp_notes_add(arena, notes, "all training %ss have one class, %s", what, text));
     }
 fail:
     return err;
+}
+
+rp_err rp_classes_note(rp_arena *arena, const uint32_t *samples, uint32_t classes,
+                       const char *const *name, rp_notes *notes) {
+    return note_counts(arena, samples, classes, name, "sample",
+                       "; if the numbers are not classes, list the names of classes in `classes` "
+                       "of `data`",
+                       notes);
+}
+
+rp_err rp_classes_note_pixels(rp_arena *arena, const uint32_t *pixels, uint32_t classes,
+                              const char *const *name, rp_notes *notes) {
+    char advice[120];
+    (void)snprintf(advice, sizeof advice,
+                   "; if %u marks pixels that should not count, set `ignore: %u` in `loss`",
+                   classes - 1, classes - 1);
+    return note_counts(arena, pixels, classes, name, "pixel", advice, notes);
 }

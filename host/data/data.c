@@ -207,13 +207,14 @@ static rp_err hold_out(rp_arena *arena, rp_data *data, rp_node *node) {
     return err;
 }
 
-/* Adds notes on classes without samples in the training part, without samples held out. */
+/* Adds notes on classes without samples in the training part, without samples held out. The pixels
+ * of masks were counted when the set was opened. */
 static rp_err note_classes(rp_arena *arena, rp_data *data) {
     const uint32_t *part = data->part[RP_SPLIT_TRAIN];
     rp_arena scratch;
     uint32_t *samples;
     rp_err err;
-    if (!data->kind->read_label || data->classes == 0 || data->target_width > 1) {
+    if (!data->kind->read_label || data->classes == 0 || data->target_width > 1 || data->masks) {
         return RP_OK;
     }
     rp_arena_init(&scratch, "classes", 0);

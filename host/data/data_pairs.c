@@ -6,22 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/bpe_encode.h"
-#include "data/bpe_file.h"
 #include "data/data.h"
 #include "data/ids.h"
 #include "data/sample_time.h"
-#include "data/text_file.h"
+#include "data/tokenizer.h"
 
 enum { SOURCE, TARGET, SIDES };
 
 /* The pairs of a part. */
 typedef struct {
-    rp_text_file file[SIDES];
-    const char **line[SIDES]; /* [count], zero-terminated, for people */
-    rp_ids ids;               /* source and target of each pair in turn */
-    uint64_t *first;          /* [2 count + 1]: of each sentence in `ids` */
-    uint32_t count, cut, empty;
+    const char *path[SIDES];    /* NULL: there is no such part */
+    const char **line[SIDES];   /* [count], zero-terminated, for people */
+    rp_ids ids;                 /* source and target of each pair in turn */
+    uint64_t *first;            /* [2 count + 1]: of each sentence in `ids` */
+    uint32_t count, cut, empty; /* pairs; those that are cut, or left out for want of tokens */
 } part;
 
 typedef struct {
@@ -31,7 +29,7 @@ typedef struct {
     rp_token_rules rules;
     uint32_t most; /* ids at most, of words */
     rp_vocab vocab;
-    rp_bpe_encoder *encoder; /* while the set is opened, if tokens are parts of words; else NULL */
+    rp_tokenizer *tokenizer; /* while the set is opened */
     part part[2];            /* by split */
 } own;
 
@@ -61,71 +59,66 @@ static uint32_t count_lines(const rp_text_file *file) {
     return count;
 }
 
-/* Pairs of lines; a pair is left out if one of them is empty. */
-static rp_err read_lines(own *o, part *p) {
-    const uint32_t lines = count_lines(&p->file[SOURCE]);
-    const char *at[SIDES] = {p->file[SOURCE].text, p->file[TARGET].text};
+/* Has a sentence tokens? White space has none if tokens are words. */
+static bool has_tokens(const own *o, const char *text) {
+    return o->rules.kind == RP_TOKENS_BPE
+               ? text[0] != '\0'
+               : rp_tokens_skip(&o->rules, &text, text + strlen(text), 1) > 0;
+}
+
+/* Keeps the pairs of lines that both have tokens. */
+static rp_err read_lines(own *o, part *p, const rp_text_file file[SIDES]) {
+    const uint32_t lines = count_lines(&file[SOURCE]);
+    const char *at[SIDES] = {file[SOURCE].text, file[TARGET].text};
+    uint32_t sentences[SIDES] = {0};
     rp_err err;
-    if (count_lines(&p->file[TARGET]) != lines) {
-        return rp_fail(RP_ERR_FORMAT, "%s: has %u lines, expected %u as in %s",
-                       p->file[TARGET].path, count_lines(&p->file[TARGET]), lines,
-                       p->file[SOURCE].path);
-    }
     for (int side = 0; side < SIDES; side++) {
         RP_TRY(RP_ARENA_NEW(o->arena, lines, &p->line[side]));
     }
     for (uint32_t i = 0; i < lines; i++) {
-        char *text[SIDES];
+        bool whole = true;
         for (int side = 0; side < SIDES; side++) {
-            RP_TRY(take_line(o->arena, &p->file[side], &at[side], &text[side]));
-            p->line[side][p->count] = text[side];
+            char *text;
+            RP_TRY(take_line(o->arena, &file[side], &at[side], &text));
+            const bool good = has_tokens(o, text);
+            p->line[side][p->count] = text;
+            sentences[side] += good;
+            whole = whole && good;
         }
-        const bool whole = text[SOURCE][0] && text[TARGET][0];
         p->empty += !whole;
         p->count += whole;
     }
+    for (int side = 0; side < SIDES; side++) {
+        if (sentences[side] == 0) {
+            return rp_fail(RP_ERR_FORMAT, "%s: has no sentences", p->path[side]);
+        }
+    }
     if (p->count == 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: has no sentences", p->file[SOURCE].path);
+        return rp_fail(RP_ERR_FORMAT, "%s: no sentence has a translation in %s", p->path[SOURCE],
+                       p->path[TARGET]);
     }
 fail:
     return err;
 }
 
-static rp_err open_part(own *o, rp_split split, const char *const path[SIDES], rp_arena *scratch) {
-    part *p = &o->part[split];
+static rp_err open_part(own *o, part *p, rp_arena *scratch) {
+    rp_text_file file[SIDES];
+    uint32_t lines[SIDES];
     rp_err err;
     for (int side = 0; side < SIDES; side++) {
-        RP_TRY(rp_text_file_read(scratch, path[side], &p->file[side]));
-        RP_TRY(rp_text_file_check(&p->file[side]));
-        if (o->encoder && o->vocab.bpe->nfc) {
-            RP_TRY(rp_text_file_check_nfc(&p->file[side]));
-        }
+        RP_TRY(rp_tokenizer_read_file(scratch, &o->rules, false, p->path[side], &file[side]));
+        lines[side] = count_lines(&file[side]);
     }
-    RP_TRY(read_lines(o, p));
+    if (lines[TARGET] != lines[SOURCE]) {
+        return rp_fail(RP_ERR_FORMAT, "%s: has %u lines, expected %u as in %s", p->path[TARGET],
+                       lines[TARGET], lines[SOURCE], p->path[SOURCE]);
+    }
+    RP_TRY(read_lines(o, p, file));
 fail:
     return err;
 }
 
 /* ---- vocabulary ------------------------------------------------------------------------------ */
-
-static rp_err open_bpe(own *o) {
-    const rp_bpe *bpe;
-    rp_err err;
-    RP_TRY(rp_bpe_read(o->arena, o->rules.file, &bpe));
-    for (uint32_t i = 0; i < RP_TOKENS_SPECIAL; i++) {
-        if (bpe->count <= i || strcmp(bpe->name[i], rp_token_specials[i]) != 0) {
-            return rp_fail(RP_ERR_FORMAT,
-                           "%s: token %u is '%s', expected '%s': `set: pairs` marks the begin and "
-                           "the end of a sentence; `ringpipe data bpe` makes such a file",
-                           o->rules.file, i, bpe->count > i ? bpe->name[i] : "",
-                           rp_token_specials[i]);
-        }
-    }
-    o->vocab = rp_vocab_of_bpe(bpe);
-    RP_TRY(rp_bpe_encoder_open(bpe, &o->encoder));
-fail:
-    return err;
-}
 
 /* Words or characters of both languages. */
 static rp_err learn_vocab(own *o, rp_arena *scratch) {
@@ -136,9 +129,7 @@ static rp_err learn_vocab(own *o, rp_arena *scratch) {
     for (uint32_t i = 0; i < p->count; i++) {
         for (int side = 0; side < SIDES; side++) {
             const char *text = p->line[side][i];
-            size_t bytes;
-            RP_TRY(rp_tokens_prepare(scratch, &o->rules, text, strlen(text), &text, &bytes));
-            RP_TRY(rp_vocab_learn(&learner, text, bytes));
+            RP_TRY(rp_vocab_learn(&learner, text, strlen(text)));
         }
     }
     RP_TRY(rp_vocab_finish(o->arena, &learner, RP_TOKENS_SPECIAL, o->most, &o->vocab));
@@ -146,83 +137,56 @@ fail:
     return err;
 }
 
+static rp_err open_tokenizer(own *o, rp_arena *scratch) {
+    rp_err err;
+    RP_TRY(o->rules.kind == RP_TOKENS_BPE ? RP_OK : learn_vocab(o, scratch));
+    RP_TRY(rp_tokenizer_open(&o->vocab, &o->tokenizer));
+fail:
+    return err;
+}
+
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Adds the ids of a sentence, at most `room`; *whole: all of them. */
-static rp_err add_sentence(own *o, part *p, const char *text, uint32_t room, bool *whole) {
-    const uint64_t before = p->ids.count;
-    const char *token;
-    const uint32_t *id;
-    size_t bytes;
-    uint64_t count = 0;
-    rp_arena scratch;
-    rp_err err;
-    rp_arena_init(&scratch, "sentence", 0);
-    if (o->encoder) {
-        RP_TRY(rp_bpe_encode(o->encoder, text, strlen(text), &id, &count));
-        for (uint64_t i = 0; i < count && i < room; i++) {
-            rp_ids_add(&p->ids, id[i]);
-        }
-    } else {
-        RP_TRY(rp_tokens_prepare(&scratch, &o->rules, text, strlen(text), &text, &bytes));
-        const char *end = text + bytes;
-        for (; rp_tokens_next(&o->rules, &text, end, &token, &bytes); count++) {
-            if (count < room) {
-                rp_ids_add(&p->ids, rp_vocab_find(&o->vocab, token, bytes));
-            }
-        }
-    }
-    *whole = p->ids.count - before == count;
-fail:
-    rp_arena_finish(&scratch);
-    return err;
-}
-
-/* Tokens of a sentence have at least one byte. */
-static uint64_t count_most(const own *o, const part *p) {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < p->count; i++) {
-        for (int side = 0; side < SIDES; side++) {
-            const size_t bytes = strlen(p->line[side][i]) + 1; /* with a prefix of a BPE */
-            count += bytes < o->time ? bytes : o->time;
-        }
-    }
-    return count;
-}
-
+/* The number of ids is known after all sentences are encoded. */
 static rp_err store_part(own *o, rp_split split) {
     part *p = &o->part[split];
+    rp_grown list = {.size = sizeof(uint32_t)};
     uint64_t at = 0;
     rp_err err;
-    RP_TRY(rp_ids_open(o->arena, &p->ids, o->vocab.count, count_most(o, p)));
     RP_TRY(RP_ARENA_NEW(o->arena, 2 * (size_t)p->count + 1, &p->first));
     for (uint32_t i = 0; i < p->count; i++) {
-        bool whole[SIDES];
+        uint32_t cut = 0;
         for (int side = 0; side < SIDES; side++) {
+            const char *text = p->line[side][i];
             const uint32_t room = side == TARGET ? o->time - 1 : o->time;
-            RP_TRY(add_sentence(o, p, p->line[side][i], room, &whole[side]));
-            p->first[++at] = p->ids.count;
+            uint64_t count;
+            RP_TRY(rp_tokenizer_append(o->tokenizer, text, strlen(text), room, &list, &count));
+            p->first[++at] = list.count;
+            cut += count > room;
         }
-        p->cut += !whole[SOURCE] || !whole[TARGET];
+        p->cut += cut > 0;
     }
+    RP_TRY(rp_ids_store(o->arena, &p->ids, o->vocab.count, list.at, list.count));
     o->data->count[split] = p->count;
 fail:
+    rp_grown_free(&list);
     return err;
 }
 
-static rp_err note_part(own *o) {
-    const part *p = &o->part[RP_SPLIT_TRAIN];
+static rp_err note_part(const own *o, const part *p) {
+    rp_notes *notes = &o->data->notes;
     rp_err err = RP_OK;
     if (p->cut > 0) {
-        RP_TRY(rp_notes_add(o->arena, &o->data->notes,
-                            "%s: %u of %u pairs have a sentence that is longer than %u tokens and "
-                            "is cut; a larger `time` keeps more of it",
-                            p->file[SOURCE].path, p->cut, p->count, o->time - 1));
+        RP_TRY(rp_notes_add(o->arena, notes,
+                            "%s: %u of %u pairs have a source of more than %u tokens or a target "
+                            "of more than %u and are cut; a larger `time` keeps more of them",
+                            p->path[SOURCE], p->cut, p->count, o->time, o->time - 1));
     }
     if (p->empty > 0) {
-        RP_TRY(rp_notes_add(o->arena, &o->data->notes,
-                            "%s: %u pairs with an empty line are left out", p->file[SOURCE].path,
-                            p->empty));
+        RP_TRY(rp_notes_add(o->arena, notes,
+                            "%s: %u of %u pairs are left out, because one of their lines has no "
+                            "token",
+                            p->path[SOURCE], p->empty, p->count + p->empty));
     }
 fail:
     return err;
@@ -230,7 +194,7 @@ fail:
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
-static rp_err read_names(rp_arena *arena, rp_node *keys, const char *path[2][SIDES]) {
+static rp_err read_names(own *o, rp_node *keys) {
     static const char *const key[2][SIDES] = {{"source", "target"}, {"test_source", "test_target"}};
     const char *folder = NULL;
     rp_err err;
@@ -240,10 +204,10 @@ static rp_err read_names(rp_arena *arena, rp_node *keys, const char *path[2][SID
         char *text;
         RP_TRY(k < SIDES ? rp_node_need(keys, key[k / SIDES][k % SIDES]) : RP_OK);
         RP_TRY(rp_node_string(keys, key[k / SIDES][k % SIDES], &name));
-        RP_TRY(rp_arena_printf(arena, &text, "%s/%s", folder, name ? name : ""));
-        path[k / SIDES][k % SIDES] = name ? text : NULL;
+        RP_TRY(rp_arena_printf(o->arena, &text, "%s/%s", folder, name ? name : ""));
+        o->part[k / SIDES].path[k % SIDES] = name ? text : NULL;
     }
-    if (!path[1][SOURCE] != !path[1][TARGET]) {
+    if (!o->part[1].path[SOURCE] != !o->part[1].path[TARGET]) {
         return rp_node_fail(keys, "expected both `test_source` and `test_target`, or none of them");
     }
 fail:
@@ -251,8 +215,6 @@ fail:
 }
 
 static rp_err read_keys(own *o, rp_node *keys, const rp_data_input *input) {
-    rp_data_input half = input ? *input : (rp_data_input){0};
-    const uint32_t all = half.shape.dim[0];
     rp_err err;
     RP_TRY(rp_token_rules_read(keys, &o->rules, &o->most));
     if (o->rules.kind == RP_TOKENS_BYTES) {
@@ -260,14 +222,7 @@ static rp_err read_keys(own *o, rp_node *keys, const rp_data_input *input) {
                             "expected chars, words or a tokenizer.json, because bytes have no id "
                             "for the begin and the end of a sentence");
     }
-    if (half.shape.dims == 1 && all % 2 != 0) {
-        return rp_node_fail(rp_node_find(keys, "set"),
-                            "samples are a source and a target of the same length, but the model's "
-                            "input has %u ids",
-                            all);
-    }
-    half.shape.dim[0] = all / 2;
-    RP_TRY(rp_time_read(keys, &half, &o->time));
+    RP_TRY(rp_time_read(keys, input, SIDES, &o->time));
     if (o->time < 2) {
         return rp_node_fail(keys, "`time`: expected at least 2, the begin and the end of a target");
     }
@@ -289,7 +244,6 @@ static void fill_facts(const own *o, rp_data *data) {
 
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                        bool class_target) {
-    const char *path[2][SIDES];
     rp_arena scratch;
     own *o = NULL;
     rp_err err;
@@ -299,22 +253,26 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     *o = (own){.arena = arena, .data = data};
     data->own = o;
     RP_TRY(read_keys(o, keys, input));
-    RP_TRY(read_names(arena, keys, path));
-    RP_TRY(o->rules.kind == RP_TOKENS_BPE ? open_bpe(o) : RP_OK);
-    RP_TRY(open_part(o, RP_SPLIT_TRAIN, path[RP_SPLIT_TRAIN], &scratch));
-    RP_TRY(o->encoder ? RP_OK : learn_vocab(o, &scratch));
-    RP_TRY(store_part(o, RP_SPLIT_TRAIN));
-    RP_TRY(note_part(o));
-    if (path[RP_SPLIT_TEST][SOURCE]) {
-        RP_TRY(open_part(o, RP_SPLIT_TEST, path[RP_SPLIT_TEST], &scratch));
-        RP_TRY(store_part(o, RP_SPLIT_TEST));
-    } else {
-        data->test_path = "data.test_source";
+    RP_TRY(read_names(o, keys));
+    if (o->rules.kind == RP_TOKENS_BPE) {
+        RP_TRY(rp_vocab_read_bpe(arena, &o->rules, &o->vocab));
+        RP_TRY(rp_vocab_check_sentences(&o->vocab, o->rules.file));
+    }
+    for (rp_split split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST; split++) {
+        part *p = &o->part[split];
+        if (split == RP_SPLIT_TEST && !p->path[SOURCE]) {
+            data->test_path = "data.test_source";
+            break;
+        }
+        RP_TRY(open_part(o, p, &scratch));
+        RP_TRY(split == RP_SPLIT_TRAIN ? open_tokenizer(o, &scratch) : RP_OK);
+        RP_TRY(store_part(o, split));
+        RP_TRY(note_part(o, p));
     }
     fill_facts(o, data);
 fail:
     if (o) {
-        rp_bpe_encoder_close(&o->encoder);
+        rp_tokenizer_close(&o->tokenizer);
     }
     rp_arena_finish(&scratch);
     return err;

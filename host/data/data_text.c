@@ -1,17 +1,15 @@
 /* A language model's samples: windows of a text. */
 #include <stdio.h>
 
-#include "data/bpe_encode.h"
-#include "data/bpe_file.h"
 #include "data/data.h"
 #include "data/ids.h"
 #include "data/sample_time.h"
-#include "data/text_file.h"
+#include "data/tokenizer.h"
 #include "data/unicode.h"
 
 #include "base/utf8.h"
 
-enum { SHOWN_BYTES = 40 };
+enum { SHOWN_BYTES = 40, PIECE = 1 << 16 /* tokens encoded at a time */ };
 
 typedef struct {
     uint32_t time;
@@ -27,13 +25,10 @@ typedef struct {
 
 static rp_err read_span(rp_arena *scratch, const rp_token_rules *rules, const char *path,
                         rp_text_file *file, span *out) {
-    size_t bytes = 0;
+    const bool any_bytes = rules->kind == RP_TOKENS_BYTES;
     rp_err err;
-    RP_TRY(rp_text_file_read(scratch, path, file));
-    RP_TRY(rules->kind == RP_TOKENS_BYTES ? RP_OK : rp_text_file_check(file));
-    out->file = file;
-    RP_TRY(rp_tokens_prepare(scratch, rules, file->text, file->bytes, &out->at, &bytes));
-    out->end = out->at + bytes;
+    RP_TRY(rp_tokenizer_read_file(scratch, rules, any_bytes, path, file));
+    *out = (span){.file = file, .at = file->text, .end = file->text + file->bytes};
 fail:
     return err;
 }
@@ -41,46 +36,50 @@ fail:
 /* Moves the last tenth of the tokens to *test. */
 static void split_span(const rp_token_rules *rules, span *train, span *test) {
     const uint64_t all = rp_tokens_count(rules, train->at, (size_t)(train->end - train->at));
-    const char *token;
-    size_t bytes;
     *test = *train;
-    for (uint64_t i = 0; i < all * 9 / 10; i++) {
-        (void)rp_tokens_next(rules, &test->at, test->end, &token, &bytes);
-    }
+    (void)rp_tokens_skip(rules, &test->at, test->end, all * 9 / 10);
     train->end = test->at;
 }
 
 /* Only a character can be unknown: all bytes are known, and an unknown word has an id. */
-static rp_err fail_unknown(const span *part, const char *token, size_t bytes) {
-    const rp_text_file *file = part->file;
+static rp_err fail_unknown(const rp_text_file *file, const char *token) {
     const size_t place = (size_t)(token - file->text);
     char text[RP_UNICODE_BYTES_MAX + 1] = "";
     char shown[SHOWN_BYTES];
     uint32_t code = 0;
-    (void)rp_unicode_read(token, token + bytes, &code);
+    (void)rp_unicode_read(token, file->text + file->bytes, &code);
     text[rp_unicode_write(code, text)] = '\0';
     return rp_fail(RP_ERR_FORMAT,
                    "%s:%u: the character '%s' (U+%04X, byte %zu of the file) does not occur in the "
                    "training part, so it has no id: remove it, or use `tokens: bytes`",
                    file->path, rp_text_file_line(file, place),
-                   rp_utf8_show(text, sizeof text, shown, sizeof shown), code, place);
+                   rp_utf8_show(text, sizeof text, shown, sizeof shown), code,
+                   file->skipped + place);
 }
 
 static rp_err store_ids(rp_arena *arena, const rp_vocab *vocab, const span *part, rp_ids *ids) {
-    const char *at = part->at;
-    const char *token;
-    size_t bytes;
+    rp_tokenizer *tokenizer = NULL;
+    const uint32_t *id;
+    uint64_t count;
     rp_err err;
+    RP_TRY(rp_tokenizer_open(vocab, &tokenizer));
     RP_TRY(rp_ids_open(arena, ids, vocab->count,
-                       rp_tokens_count(&vocab->rules, at, (size_t)(part->end - at))));
-    while (rp_tokens_next(&vocab->rules, &at, part->end, &token, &bytes)) {
-        const uint32_t id = rp_vocab_find(vocab, token, bytes);
-        if (id == vocab->count) {
-            return fail_unknown(part, token, bytes);
+                       rp_tokens_count(&vocab->rules, part->at, (size_t)(part->end - part->at))));
+    for (const char *at = part->at; at < part->end;) {
+        const char *piece = at;
+        (void)rp_tokens_skip(&vocab->rules, &at, part->end, PIECE);
+        RP_TRY(rp_tokenizer_encode(tokenizer, piece, (size_t)(at - piece), &id, &count));
+        for (uint64_t i = 0; i < count; i++) {
+            if (id[i] == vocab->count) {
+                (void)rp_tokens_skip(&vocab->rules, &piece, part->end, i);
+                err = fail_unknown(part->file, piece);
+                goto fail;
+            }
+            rp_ids_add(ids, id[i]);
         }
-        rp_ids_add(ids, id);
     }
 fail:
+    rp_tokenizer_close(&tokenizer);
     return err;
 }
 
@@ -109,19 +108,8 @@ fail:
 
 /* ---- parts of words -------------------------------------------------------------------------- */
 
-static rp_err store_span(rp_arena *arena, const rp_bpe *bpe, const uint32_t *id, uint64_t count,
-                         rp_ids *ids) {
-    rp_err err;
-    RP_TRY(rp_ids_open(arena, ids, bpe->count, count));
-    for (uint64_t i = 0; i < count; i++) {
-        rp_ids_add(ids, id[i]);
-    }
-fail:
-    return err;
-}
-
 /* Encodes a file, and with two parts moves the last tenth of its tokens to the second one. */
-static rp_err encode_file(rp_arena *arena, rp_bpe_encoder *encoder, const rp_bpe *bpe,
+static rp_err encode_file(rp_arena *arena, rp_tokenizer *tokenizer, const rp_vocab *vocab,
                           const char *path, rp_ids *part, uint32_t parts) {
     const uint32_t *id;
     uint64_t count;
@@ -129,34 +117,30 @@ static rp_err encode_file(rp_arena *arena, rp_bpe_encoder *encoder, const rp_bpe
     rp_arena scratch;
     rp_err err;
     rp_arena_init(&scratch, "text", 0);
-    RP_TRY(rp_text_file_read(&scratch, path, &file));
-    RP_TRY(rp_text_file_check(&file));
-    RP_TRY(bpe->nfc ? rp_text_file_check_nfc(&file) : RP_OK);
-    RP_TRY(rp_bpe_encode(encoder, file.text, file.bytes, &id, &count));
+    RP_TRY(rp_tokenizer_read_file(&scratch, &vocab->rules, false, path, &file));
+    RP_TRY(rp_tokenizer_encode(tokenizer, file.text, file.bytes, &id, &count));
     const uint64_t first = parts > 1 ? count * 9 / 10 : count;
-    RP_TRY(store_span(arena, bpe, id, first, &part[0]));
+    RP_TRY(rp_ids_store(arena, &part[0], vocab->count, id, first));
     if (parts > 1) {
-        RP_TRY(store_span(arena, bpe, id + first, count - first, &part[1]));
+        RP_TRY(rp_ids_store(arena, &part[1], vocab->count, id + first, count - first));
     }
 fail:
     rp_arena_finish(&scratch);
     return err;
 }
 
-static rp_err encode_parts(rp_arena *arena, const rp_token_rules *rules, const char *const *path,
+static rp_err encode_parts(rp_arena *arena, rp_token_rules *rules, const char *const *path,
                            own *o) {
-    rp_bpe_encoder *encoder = NULL;
-    const rp_bpe *bpe;
+    rp_tokenizer *tokenizer = NULL;
     rp_err err;
-    RP_TRY(rp_bpe_read(arena, rules->file, &bpe));
-    o->vocab = rp_vocab_of_bpe(bpe);
-    RP_TRY(rp_bpe_encoder_open(bpe, &encoder));
-    RP_TRY(encode_file(arena, encoder, bpe, path[0], &o->part[0], path[1] ? 1 : 2));
+    RP_TRY(rp_vocab_read_bpe(arena, rules, &o->vocab));
+    RP_TRY(rp_tokenizer_open(&o->vocab, &tokenizer));
+    RP_TRY(encode_file(arena, tokenizer, &o->vocab, path[0], &o->part[0], path[1] ? 1 : 2));
     if (path[1]) {
-        RP_TRY(encode_file(arena, encoder, bpe, path[1], &o->part[1], 1));
+        RP_TRY(encode_file(arena, tokenizer, &o->vocab, path[1], &o->part[1], 1));
     }
 fail:
-    rp_bpe_encoder_close(&encoder);
+    rp_tokenizer_close(&tokenizer);
     return err;
 }
 
@@ -189,7 +173,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     RP_TRY(RP_ARENA_NEW(arena, 1, &o));
     data->own = o;
     RP_TRY(rp_token_rules_read(keys, &rules, &most));
-    RP_TRY(rp_time_read(keys, input, &o->time));
+    RP_TRY(rp_time_read(keys, input, 1, &o->time));
     RP_TRY(rp_data_find_files(arena, keys, ".txt", data, &path[0], &path[1]));
     data->test_path = NULL; /* without a test file, a tenth is the test part */
     RP_TRY(rules.kind == RP_TOKENS_BPE ? encode_parts(arena, &rules, path, o)

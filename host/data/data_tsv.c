@@ -3,13 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/bpe_encode.h"
-#include "data/bpe_file.h"
 #include "data/data.h"
 #include "data/ids.h"
 #include "data/labels.h"
 #include "data/lines.h"
 #include "data/sample_time.h"
+#include "data/tokenizer.h"
 
 enum { LABEL_MAX = 65535, NAME_BYTES_MAX = 1000 };
 
@@ -30,7 +29,7 @@ typedef struct {
     rp_labels labels;
     bool named; /* classes are names */
     rp_vocab vocab;
-    rp_bpe_encoder *encoder; /* while the set is opened, if tokens are parts of words; else NULL */
+    rp_tokenizer *tokenizer; /* while the set is opened */
     part part[2];            /* by split */
 } own;
 
@@ -174,15 +173,8 @@ fail:
 
 /* ---- the training file ----------------------------------------------------------------------- */
 
-static rp_err prepare_text(rp_arena *arena, const tsv_file *file, const char **text,
-                           size_t *bytes) {
-    const rp_line_field *field = &file->lines.field[file->text];
-    return rp_tokens_prepare(arena, &file->of->rules, field->at, field->bytes, text, bytes);
-}
-
-static rp_err learn_lines(rp_arena *scratch, tsv_file *file, rp_vocab_learner *learner) {
-    const char *text;
-    size_t bytes;
+static rp_err learn_lines(tsv_file *file, rp_vocab_learner *learner) {
+    const rp_line_field *field;
     bool more;
     bool first = true;
     rp_err err;
@@ -190,8 +182,8 @@ static rp_err learn_lines(rp_arena *scratch, tsv_file *file, rp_vocab_learner *l
     RP_TRY(rp_lines_next(&file->lines, &more));
     while (more) {
         RP_TRY(learn_label(file, first));
-        RP_TRY(prepare_text(scratch, file, &text, &bytes));
-        RP_TRY(rp_vocab_learn(learner, text, bytes));
+        field = &file->lines.field[file->text];
+        RP_TRY(rp_vocab_learn(learner, field->at, field->bytes));
         first = false;
         RP_TRY(rp_lines_next(&file->lines, &more));
     }
@@ -205,102 +197,47 @@ static rp_err learn_vocab(rp_arena *scratch, tsv_file *file, uint32_t most) {
     rp_vocab_learner learner;
     rp_err err;
     RP_TRY(rp_vocab_begin(scratch, &o->rules, &learner));
-    RP_TRY(learn_lines(scratch, file, &learner));
-    if (o->encoder) {
-        return RP_OK;
+    RP_TRY(learn_lines(file, &learner));
+    if (!o->vocab.bpe) {
+        RP_TRY(rp_vocab_finish(o->arena, &learner, RP_TOKENS_SPECIAL, most, &o->vocab));
     }
-    RP_TRY(rp_vocab_finish(o->arena, &learner, RP_TOKENS_SPECIAL, most, &o->vocab));
+    RP_TRY(rp_tokenizer_open(&o->vocab, &o->tokenizer));
 fail:
     return err;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Counts the tokens of the line. */
-static rp_err count_tokens(const tsv_file *file, uint64_t *out) {
-    const rp_line_field *field = &file->lines.field[file->text];
-    const own *o = file->of;
-    const uint32_t *ids;
-    const char *text;
-    size_t bytes;
-    rp_arena scratch;
-    if (o->encoder) {
-        return rp_bpe_encode(o->encoder, field->at, field->bytes, &ids, out);
-    }
-    rp_arena_init(&scratch, "line", 0);
-    const rp_err err = prepare_text(&scratch, file, &text, &bytes);
-    *out = err == RP_OK ? rp_tokens_count(&o->rules, text, bytes) : 0;
-    rp_arena_finish(&scratch);
-    return err;
-}
-
-/* Counts samples, and tokens after each text is cut. */
-static rp_err measure_lines(tsv_file *file, uint64_t *tokens) {
-    own *o = file->of;
-    part *p = &o->part[file->split];
-    uint64_t count;
+/* Counts samples. */
+static rp_err count_lines(tsv_file *file, uint32_t *out) {
     bool more;
     rp_err err;
-    *tokens = 0;
+    *out = 0;
     RP_TRY(begin_lines(file));
     RP_TRY(rp_lines_next(&file->lines, &more));
     while (more) {
-        RP_TRY(count_tokens(file, &count));
-        *tokens += count < o->time ? count : o->time;
-        p->cut += count > o->time;
-        p->empty += count == 0;
-        p->count++;
+        ++*out;
         RP_TRY(rp_lines_next(&file->lines, &more));
     }
-    if (p->count == 0) {
+    if (*out == 0) {
         return rp_fail(RP_ERR_FORMAT, "%s: has no lines of data", file->file.path);
     }
 fail:
     return err;
 }
 
-/* Adds the ids of the line's text, `time` at most. */
-static rp_err store_parts(const tsv_file *file, rp_ids *out) {
-    const rp_line_field *field = &file->lines.field[file->text];
-    const own *o = file->of;
-    const uint32_t *ids;
-    uint64_t count;
-    rp_err err;
-    RP_TRY(rp_bpe_encode(o->encoder, field->at, field->bytes, &ids, &count));
-    for (uint64_t i = 0; i < count && i < o->time; i++) {
-        rp_ids_add(out, ids[i]);
-    }
-fail:
-    return err;
-}
-
-static rp_err store_tokens(const tsv_file *file, rp_ids *out) {
-    const own *o = file->of;
-    const char *text;
-    const char *token;
-    size_t bytes;
-    size_t length;
-    rp_arena scratch;
-    rp_err err;
-    rp_arena_init(&scratch, "line", 0);
-    RP_TRY(prepare_text(&scratch, file, &text, &bytes));
-    const char *end = text + bytes;
-    for (uint32_t i = 0; i < o->time && rp_tokens_next(&o->rules, &text, end, &token, &length);
-         i++) {
-        rp_ids_add(out, rp_vocab_find(&o->vocab, token, length));
-    }
-fail:
-    rp_arena_finish(&scratch);
-    return err;
-}
-
-static rp_err store_line(tsv_file *file, uint32_t index) {
+/* Appends the ids of the line's text, at most `time`, to the list. */
+static rp_err store_line(tsv_file *file, uint32_t index, rp_grown *list) {
     own *o = file->of;
     part *p = &o->part[file->split];
+    const rp_line_field *field = &file->lines.field[file->text];
+    uint64_t count;
     rp_err err;
     RP_TRY(read_class(file, &p->label[index]));
-    RP_TRY(o->encoder ? store_parts(file, &p->ids) : store_tokens(file, &p->ids));
-    p->first[index + 1] = p->ids.count;
+    RP_TRY(rp_tokenizer_append(o->tokenizer, field->at, field->bytes, o->time, list, &count));
+    p->cut += count > o->time;
+    p->empty += count == 0;
+    p->first[index + 1] = list->count;
 fail:
     return err;
 }
@@ -308,20 +245,21 @@ fail:
 static rp_err store_lines(tsv_file *file) {
     own *o = file->of;
     part *p = &o->part[file->split];
-    uint64_t tokens;
+    rp_grown list = {.size = sizeof(uint32_t)};
     bool more;
     rp_err err;
-    RP_TRY(measure_lines(file, &tokens));
-    RP_TRY(rp_ids_open(o->arena, &p->ids, o->vocab.count, tokens));
+    RP_TRY(count_lines(file, &p->count));
     RP_TRY(RP_ARENA_NEW(o->arena, (size_t)p->count + 1, &p->first));
     RP_TRY(RP_ARENA_NEW(o->arena, p->count, &p->label));
     RP_TRY(begin_lines(file));
     for (uint32_t i = 0; i < p->count; i++) {
         RP_TRY(rp_lines_next(&file->lines, &more));
-        RP_TRY(store_line(file, i));
+        RP_TRY(store_line(file, i, &list));
     }
+    RP_TRY(rp_ids_store(o->arena, &p->ids, o->vocab.count, list.at, list.count));
     o->data->count[file->split] = p->count;
 fail:
+    rp_grown_free(&list);
     return err;
 }
 
@@ -364,11 +302,7 @@ static rp_err read_file(own *o, rp_split split, const char *path, uint32_t most)
     RP_TRY(RP_ARENA_NEW(&scratch, 1, &file));
     file->of = o;
     file->split = split;
-    RP_TRY(rp_text_file_read(&scratch, path, &file->file));
-    RP_TRY(rp_text_file_check(&file->file));
-    if (o->encoder && o->vocab.bpe->nfc) {
-        RP_TRY(rp_text_file_check_nfc(&file->file));
-    }
+    RP_TRY(rp_tokenizer_read_file(&scratch, &o->rules, false, path, &file->file));
     if (split == RP_SPLIT_TRAIN) {
         RP_TRY(learn_vocab(&scratch, file, most));
     }
@@ -397,30 +331,28 @@ static rp_err read_keys(own *o, rp_node *keys, const rp_data_input *input, uint3
         }
     }
     RP_TRY(rp_labels_read(o->arena, keys, "classes", &o->labels));
-    RP_TRY(rp_time_read(keys, input, &o->time));
+    RP_TRY(rp_time_read(keys, input, 1, &o->time));
 fail:
     return err;
 }
 
 /* Reads the tokeniser. Short texts are filled with id 0, which has to be a token for that. */
-static rp_err open_bpe(own *o) {
+static rp_err read_bpe(own *o) {
     static const char *const names[] = {"<padding>", "<pad>", "[PAD]", "<|padding|>"};
-    const rp_bpe *bpe;
     bool pads = false;
     rp_err err;
-    RP_TRY(rp_bpe_read(o->arena, o->rules.file, &bpe));
+    RP_TRY(rp_vocab_read_bpe(o->arena, &o->rules, &o->vocab));
+    const char *first = o->vocab.name[0];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        pads = pads || strcmp(bpe->name[0], names[i]) == 0;
+        pads = pads || strcmp(first, names[i]) == 0;
     }
     if (!pads) {
         return rp_fail(RP_ERR_FORMAT,
                        "%s: token 0 is '%.40s': expected <padding>, <pad>, [PAD] or <|padding|>, "
                        "because id 0 fills short texts of `set: tsv`; `ringpipe data bpe` makes "
                        "such a file",
-                       o->rules.file, bpe->name[0]);
+                       o->rules.file, first);
     }
-    o->vocab = rp_vocab_of_bpe(bpe);
-    RP_TRY(rp_bpe_encoder_open(bpe, &o->encoder));
 fail:
     return err;
 }
@@ -439,7 +371,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     data->own = o;
     RP_TRY(read_keys(o, keys, input, &most));
     RP_TRY(rp_data_find_files(arena, keys, ".tsv", data, &train, &test));
-    RP_TRY(o->rules.kind == RP_TOKENS_BPE ? open_bpe(o) : RP_OK);
+    RP_TRY(o->rules.kind == RP_TOKENS_BPE ? read_bpe(o) : RP_OK);
     RP_TRY(read_file(o, RP_SPLIT_TRAIN, train, most));
     if (test) {
         RP_TRY(read_file(o, RP_SPLIT_TEST, test, most));
@@ -452,7 +384,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     data->padding = 1 - (double)data->text_tokens / o->time / data->count[RP_SPLIT_TRAIN];
 fail:
     if (o) {
-        rp_bpe_encoder_close(&o->encoder);
+        rp_tokenizer_close(&o->tokenizer);
     }
     return err;
 }

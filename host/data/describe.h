@@ -59,6 +59,10 @@ typedef struct {
 rp_err rp_data_read_description(rp_arena *arena, const char *path,
                                 rp_description *out) RP_MUST_CHECK;
 
+/* Reads the bytes of a description. `path` is for messages. errors  FORMAT naming the key */
+rp_err rp_data_parse_description(rp_arena *arena, const char *bytes, size_t count, const char *path,
+                                 rp_description *out) RP_MUST_CHECK;
+
 /* Checks that the token ids of the set mean the same as in the description at `path`, which a run
  * folder has; a missing file, or one without token ids, is not compared. errors  USAGE naming the
  * first difference; those of rp_data_read_description() */

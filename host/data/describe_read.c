@@ -10,7 +10,7 @@
 #include "data/describe.h"
 #include "data/labels.h"
 
-enum { COLUMNS_MAX = 1 << 20, WIDTH_MAX = 1 << 20 };
+enum { COLUMNS_MAX = 1 << 20, WIDTH_MAX = 1 << 20, PATH_BYTES = 4096 };
 
 static rp_err fail_key(const char *path, const char *key, const char *expected) {
     return rp_fail(RP_ERR_FORMAT, "%s: `%s`: expected %s", path, key, expected);
@@ -337,6 +337,30 @@ fail:
     return err;
 }
 
+/* Sentences and their translations: predict relies on the special tokens and on these numbers. */
+static rp_err check_pairs(const char *path, const rp_description *about) {
+    const bool bpe = about->vocab.rules.kind == RP_TOKENS_BPE;
+    char where[PATH_BYTES];
+    if (about->type != RP_I32) {
+        return fail_key(path, "type", "i32, because `set` is pairs");
+    }
+    if (about->vocab.rules.kind < RP_TOKENS_CHARS) {
+        return fail_key(path, "tokens", "chars, words or bpe, because `set` is pairs");
+    }
+    if (!bpe && about->vocab.special != RP_TOKENS_SPECIAL) {
+        return fail_key(path, "special", "4, because `set` is pairs");
+    }
+    if (about->sample.dims != 1 || about->target_width > UINT32_MAX / 2 ||
+        about->sample.dim[0] != 2 * about->target_width) {
+        return fail_key(path, "sample", "one size, twice `target_width`, because `set` is pairs");
+    }
+    if (about->classes != about->tokens) {
+        return fail_key(path, "classes", "the same as `token_count`, because `set` is pairs");
+    }
+    (void)snprintf(where, sizeof where, "%s: `%s`", path, bpe ? "tokenizer" : "vocab");
+    return rp_vocab_check_sentences(&about->vocab, where);
+}
+
 static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
                           rp_description *out) {
     const char *set = json_string_value(json_object_get(root, "set"));
@@ -361,8 +385,27 @@ static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
     RP_TRY(read_names(arena, root, path, "y_names", out->target_width, &out->y_name));
     RP_TRY(read_norm(arena, root, path, out));
     RP_TRY(read_fields(arena, root, path, out));
+    RP_TRY(strcmp(set, "pairs") == 0 ? check_pairs(path, out) : RP_OK);
 fail:
     return err;
+}
+
+/* Reads a description from `root`, which is NULL if the text is not JSON, and releases it. */
+static rp_err take_object(rp_arena *arena, json_t *root, const json_error_t *problem,
+                          const char *path, rp_description *out) {
+    const rp_err err = root ? read_object(arena, root, path, out)
+                            : rp_fail(RP_ERR_FORMAT, "%s:%d:%d: %s", path, problem->line,
+                                      problem->column, problem->text);
+    json_decref(root);
+    return err;
+}
+
+rp_err rp_data_parse_description(rp_arena *arena, const char *bytes, size_t count, const char *path,
+                                 rp_description *out) {
+    json_error_t problem;
+    *out = (rp_description){0};
+    return take_object(arena, json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &problem), &problem,
+                       path, out);
 }
 
 rp_err rp_data_read_description(rp_arena *arena, const char *path, rp_description *out) {
@@ -375,9 +418,5 @@ rp_err rp_data_read_description(rp_arena *arena, const char *path, rp_descriptio
     }
     json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &problem);
     (void)fclose(file);
-    rp_err err = !root ? rp_fail(RP_ERR_FORMAT, "%s:%d:%d: %s", path, problem.line, problem.column,
-                                 problem.text)
-                       : read_object(arena, root, path, out);
-    json_decref(root);
-    return err;
+    return take_object(arena, root, &problem, path, out);
 }

@@ -4,49 +4,26 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "data/bpe_encode.h"
+#include "data/tokenizer.h"
 #include "data/unicode.h"
 
 enum { SHOWN_BYTES = 60 };
 
-static rp_err fail_unknown(const char *token, size_t bytes) {
+/* Token `index` of the text has no id. */
+static rp_err fail_unknown(const rp_vocab *vocab, const char *text, uint64_t index) {
+    const char *end = text + strlen(text);
+    const char *token = text;
+    size_t bytes = 0;
     char shown[SHOWN_BYTES];
+    (void)rp_tokens_skip(&vocab->rules, &text, end, index);
+    (void)rp_tokens_next(&vocab->rules, &text, end, &token, &bytes);
     return rp_fail(RP_ERR_USAGE,
                    "'%s' does not occur in the training text, so the net has no token for it",
                    rp_utf8_show(token, bytes, shown, sizeof shown));
 }
 
-static rp_err encode_bpe(rp_arena *arena, const rp_bpe *bpe, const char *text, int32_t **out,
-                         uint32_t *count) {
+static rp_err check_text(const rp_vocab *vocab, const char *text) {
     const size_t bytes = strlen(text);
-    rp_bpe_encoder *encoder = NULL;
-    const uint32_t *ids;
-    uint64_t found;
-    rp_err err;
-    if (bpe->nfc && rp_unicode_nfc_bytes(text, bytes) < bytes) {
-        return rp_fail(RP_ERR_USAGE, "byte %zu of the text: expected a text in normal form C (NFC)",
-                       rp_unicode_nfc_bytes(text, bytes));
-    }
-    RP_TRY(rp_bpe_encoder_open(bpe, &encoder));
-    RP_TRY(rp_bpe_encode(encoder, text, bytes, &ids, &found));
-    RP_TRY(RP_ARENA_NEW(arena, found + 1, out));
-    for (uint64_t i = 0; i < found; i++) {
-        (*out)[i] = (int32_t)ids[i];
-    }
-    *count = (uint32_t)found;
-fail:
-    rp_bpe_encoder_close(&encoder);
-    return err;
-}
-
-rp_err rp_text_encode(rp_arena *arena, const rp_vocab *vocab, const char *text, int32_t **out,
-                      uint32_t *count) {
-    const size_t bytes = strlen(text);
-    const char *at;
-    const char *token;
-    size_t length;
-    rp_err err;
-    *count = 0;
     if (vocab->rules.kind == RP_TOKENS_IDS) {
         return rp_fail(RP_ERR_USAGE, "the net was trained on ids from arrays, so it has no words "
                                      "for a text");
@@ -54,20 +31,34 @@ rp_err rp_text_encode(rp_arena *arena, const rp_vocab *vocab, const char *text, 
     if (!rp_utf8_is_valid(text)) {
         return rp_fail(RP_ERR_USAGE, "the text is not UTF-8");
     }
-    if (vocab->bpe) {
-        return encode_bpe(arena, vocab->bpe, text, out, count);
-    }
-    RP_TRY(rp_tokens_prepare(arena, &vocab->rules, text, bytes, &at, &length));
-    const char *end = at + length;
-    RP_TRY(RP_ARENA_NEW(arena, rp_tokens_count(&vocab->rules, at, length) + 1, out));
-    while (rp_tokens_next(&vocab->rules, &at, end, &token, &length)) {
-        const uint32_t id = rp_vocab_find(vocab, token, length);
-        if (id >= vocab->count) {
-            return fail_unknown(token, length);
+    const size_t place = vocab->rules.nfc ? rp_unicode_nfc_bytes(text, bytes) : bytes;
+    return place == bytes
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "byte %zu of the text: expected a text in normal form C (NFC)", place);
+}
+
+rp_err rp_text_encode(rp_arena *arena, const rp_vocab *vocab, const char *text, int32_t **out,
+                      uint32_t *count) {
+    rp_tokenizer *tokenizer = NULL;
+    const uint32_t *ids;
+    uint64_t found;
+    rp_err err;
+    *count = 0;
+    RP_TRY(check_text(vocab, text));
+    RP_TRY(rp_tokenizer_open(vocab, &tokenizer));
+    RP_TRY(rp_tokenizer_encode(tokenizer, text, strlen(text), &ids, &found));
+    RP_TRY(RP_ARENA_NEW(arena, found + 1, out));
+    for (uint64_t i = 0; i < found; i++) {
+        if (ids[i] >= vocab->count) {
+            err = fail_unknown(vocab, text, i);
+            goto fail;
         }
-        (*out)[(*count)++] = (int32_t)id;
+        (*out)[i] = (int32_t)ids[i];
     }
+    *count = (uint32_t)found;
 fail:
+    rp_tokenizer_close(&tokenizer);
     return err;
 }
 

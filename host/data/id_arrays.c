@@ -2,9 +2,10 @@
 
 #include "data/vocab.h"
 
-/* *below: raised to the largest number + 1, without *ignore. `what`: the numbers, for a message. */
+/* *below: raised to the largest number + 1, without *ignore. `what`: the numbers, for a message.
+ * times: as in rp_label_array_measure(), or NULL. */
 static rp_err measure_numbers(const rp_array *array, const char *what, int32_t least,
-                              const int32_t *ignore, uint32_t *below) {
+                              const int32_t *ignore, uint32_t *below, uint32_t *times) {
     const size_t values = rp_shape_count(&array->sample);
     char type[RP_ARRAY_TYPE_BYTES];
     rp_arena scratch;
@@ -22,8 +23,13 @@ static rp_err measure_numbers(const rp_array *array, const char *what, int32_t l
         RP_TRY(rp_array_read_whole(array, i, least, RP_TOKENS_MAX - 1, value));
         for (size_t k = 0; k < values; k++) {
             const bool ignored = ignore && value[k] == *ignore;
-            if (!ignored && value[k] >= 0 && (uint32_t)value[k] >= *below) {
-                *below = (uint32_t)value[k] + 1;
+            if (ignored || value[k] < 0) {
+                continue;
+            }
+            const uint32_t number = (uint32_t)value[k];
+            *below = number < *below ? *below : number + 1;
+            if (times && times[number] < UINT32_MAX) {
+                times[number]++;
             }
         }
     }
@@ -33,11 +39,12 @@ fail:
 }
 
 rp_err rp_id_array_measure(const rp_array *array, uint32_t *below) {
-    return measure_numbers(array, "token ids", 0, NULL, below);
+    return measure_numbers(array, "token ids", 0, NULL, below, NULL);
 }
 
-rp_err rp_label_array_measure(const rp_array *array, const int32_t *ignore, uint32_t *classes) {
-    return measure_numbers(array, "classes", INT32_MIN, ignore, classes);
+rp_err rp_label_array_measure(const rp_array *array, const int32_t *ignore, uint32_t *classes,
+                              uint32_t *times) {
+    return measure_numbers(array, "classes", INT32_MIN, ignore, classes, times);
 }
 
 rp_err rp_id_array_read(const rp_array *array, uint32_t index, int32_t *id) {

@@ -9,9 +9,10 @@
 rp_err rp_id_array_measure(const rp_array *array, uint32_t *below) RP_MUST_CHECK;
 /* Reads all numbers of an array of labels; negative ones may be ignored by the loss. *classes:
  * raised to the largest label + 1, without labels that are *ignore. ignore NULL: there is no such
- * label. errors  as rp_id_array_measure() */
-rp_err rp_label_array_measure(const rp_array *array, const int32_t *ignore,
-                              uint32_t *classes) RP_MUST_CHECK;
+ * label. times: [RP_TOKENS_MAX], how often each label occurs is added; or NULL. errors  as
+ * rp_id_array_measure() */
+rp_err rp_label_array_measure(const rp_array *array, const int32_t *ignore, uint32_t *classes,
+                              uint32_t *times) RP_MUST_CHECK;
 
 /* Reads the ids of a sample. errors  IO; FORMAT: the file has changed */
 rp_err rp_id_array_read(const rp_array *array, uint32_t index, int32_t *id) RP_MUST_CHECK;

@@ -17,6 +17,17 @@ void rp_ids_add(rp_ids *ids, uint32_t id) {
     ids->count++;
 }
 
+rp_err rp_ids_store(rp_arena *arena, rp_ids *ids, uint32_t below, const uint32_t *id,
+                    uint64_t count) {
+    rp_err err;
+    RP_TRY(rp_ids_open(arena, ids, below, count));
+    for (uint64_t i = 0; i < count; i++) {
+        rp_ids_add(ids, id[i]);
+    }
+fail:
+    return err;
+}
+
 void rp_ids_copy(const rp_ids *ids, uint64_t first, uint32_t count, int32_t *out) {
     RP_ASSERT(first <= ids->count && count <= ids->count - first);
     for (uint32_t i = 0; i < count; i++) {

@@ -12,6 +12,9 @@ typedef struct {
 
 /* An empty row with room for `room` ids below `below`. errors MEMORY */
 rp_err rp_ids_open(rp_arena *arena, rp_ids *ids, uint32_t below, uint64_t room) RP_MUST_CHECK;
+/* A row of ids below `below`. errors MEMORY */
+rp_err rp_ids_store(rp_arena *arena, rp_ids *ids, uint32_t below, const uint32_t *id,
+                    uint64_t count) RP_MUST_CHECK;
 /* There is room. */
 void rp_ids_add(rp_ids *ids, uint32_t id);
 /* Copies ids [first, first + count), which exist. */

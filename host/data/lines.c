@@ -7,9 +7,8 @@
 enum { SHOWN_BYTES = 40 };
 
 void rp_lines_begin(rp_lines *lines, const rp_text_file *file) {
-    const bool marked = file->bytes >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0;
     lines->file = file;
-    lines->next = file->text + (marked ? 3 : 0);
+    lines->next = file->text;
     lines->number = 0;
     lines->count = 0;
 }

@@ -6,7 +6,9 @@
 
 enum { RP_TIME_MAX = 65536 };
 
-/* Reads `time`; default: the model's input, if that is [T] of i32. errors USAGE */
-rp_err rp_time_read(rp_node *keys, const rp_data_input *input, uint32_t *out) RP_MUST_CHECK;
+/* Reads `time`; default: T, if the model's input is [parts * T] of i32. parts: 1, or 2 for a source
+ * and a target of the same length. errors  USAGE */
+rp_err rp_time_read(rp_node *keys, const rp_data_input *input, uint32_t parts,
+                    uint32_t *out) RP_MUST_CHECK;
 
 #endif

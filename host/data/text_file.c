@@ -8,6 +8,8 @@
 #include "base/input.h"
 #include "data/unicode.h"
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 static rp_err read_open(rp_arena *arena, int fd, rp_text_file *file) {
     struct stat facts;
     char *text;
@@ -26,7 +28,13 @@ static rp_err read_open(rp_arena *arena, int fd, rp_text_file *file) {
     file->bytes = (size_t)facts.st_size;
     RP_TRY(RP_ARENA_NEW(arena, file->bytes + 1, &text));
     RP_TRY(rp_input_read(fd, file->path, 0, text, file->bytes));
-    file->text = text;
+    file->skipped = strncmp(text, BYTE_ORDER_MARK, 3) == 0 ? 3 : 0;
+    file->text = text + file->skipped;
+    file->bytes -= file->skipped;
+    if (file->bytes == 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: the file is empty after its byte order mark",
+                       file->path);
+    }
 fail:
     return err;
 }
@@ -53,8 +61,8 @@ rp_err rp_text_file_check(const rp_text_file *file) {
             const size_t place = (size_t)(at - file->text);
             return rp_fail(RP_ERR_FORMAT,
                            "%s:%u: byte %zu of the file is 0x%02x: expected a text in UTF-8%s",
-                           file->path, rp_text_file_line(file, place), place, (uint8_t)*at,
-                           length > 0 ? " without zero bytes" : "");
+                           file->path, rp_text_file_line(file, place), file->skipped + place,
+                           (uint8_t)*at, length > 0 ? " without zero bytes" : "");
         }
     }
     return RP_OK;
@@ -67,7 +75,7 @@ rp_err rp_text_file_check_nfc(const rp_text_file *file) {
                : rp_fail(RP_ERR_FORMAT,
                          "%s:%u: byte %zu of the file: the tokeniser expects a text in normal form "
                          "C; convert it, as with Python's unicodedata.normalize(\"NFC\", text)",
-                         file->path, rp_text_file_line(file, place), place);
+                         file->path, rp_text_file_line(file, place), file->skipped + place);
 }
 
 uint32_t rp_text_file_line(const rp_text_file *file, size_t at) {

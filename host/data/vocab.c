@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+#include "data/bpe_file.h"
 #include "data/unicode.h"
 
-enum { WORDS_USUAL = 10000, WORDS_MOST = 1000000 };
+enum { WORDS_USUAL = 10000, WORDS_MOST = 1000000, SHOWN_BYTES = 60 };
 
 const char *const rp_token_kinds[RP_TOKENS_KINDS + 1] = {"ids",   "bytes", "chars",
                                                          "words", "bpe",   NULL};
@@ -15,8 +17,7 @@ const char *const rp_token_specials[RP_TOKENS_SPECIAL] = {"<padding>", "<unknown
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static bool is_file(const rp_node *node) {
-    const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
+bool rp_tokens_names_file(const char *text) {
     const size_t length = strlen(text);
     return length > 5 && strcmp(text + length - 5, ".json") == 0;
 }
@@ -27,7 +28,7 @@ static rp_err read_kind(rp_node *keys, rp_token_rules *out) {
     rp_err err;
     RP_TRY(rp_node_need(keys, "tokens"));
     const rp_node *node = rp_node_find(keys, "tokens");
-    if (is_file(node)) {
+    if (rp_node_is_scalar(node) && rp_tokens_names_file(rp_node_text(node))) {
         *out = (rp_token_rules){.kind = RP_TOKENS_BPE, .file = rp_node_text(node)};
         return RP_OK;
     }
@@ -127,38 +128,47 @@ bool rp_tokens_next(const rp_token_rules *rules, const char **at, const char *en
     return true;
 }
 
-uint64_t rp_tokens_count(const rp_token_rules *rules, const char *text, size_t bytes) {
-    const char *end = text + bytes;
+uint64_t rp_tokens_skip(const rp_token_rules *rules, const char **at, const char *end,
+                        uint64_t most) {
     const char *token;
     size_t length;
     uint64_t count = 0;
     if (rules->kind == RP_TOKENS_BYTES) {
-        return bytes;
+        const uint64_t bytes = (uint64_t)(end - *at);
+        count = bytes < most ? bytes : most;
+        *at += count;
+        return count;
     }
-    while (rp_tokens_next(rules, &text, end, &token, &length)) {
+    while (count < most && rp_tokens_next(rules, at, end, &token, &length)) {
         count++;
     }
     return count;
 }
 
+uint64_t rp_tokens_count(const rp_token_rules *rules, const char *text, size_t bytes) {
+    return rp_tokens_skip(rules, &text, text + bytes, UINT64_MAX);
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 rp_err rp_vocab_begin(rp_arena *scratch, const rp_token_rules *rules, rp_vocab_learner *out) {
-    *out = (rp_vocab_learner){.rules = *rules};
+    *out = (rp_vocab_learner){.scratch = scratch, .rules = *rules};
     rp_words_init(&out->words, scratch);
     return rules->kind == RP_TOKENS_CHARS ? RP_ARENA_NEW(scratch, RP_UNICODE_END, &out->has_char)
                                           : RP_OK;
 }
 
 rp_err rp_vocab_learn(rp_vocab_learner *learner, const char *text, size_t bytes) {
-    const char *end = text + bytes;
     const char *token;
     uint32_t at;
     size_t length;
-    rp_err err = RP_OK;
-    const bool learns =
-        learner->rules.kind == RP_TOKENS_CHARS || learner->rules.kind == RP_TOKENS_WORDS;
-    while (learns && rp_tokens_next(&learner->rules, &text, end, &token, &length)) {
+    rp_err err;
+    if (learner->rules.kind != RP_TOKENS_CHARS && learner->rules.kind != RP_TOKENS_WORDS) {
+        return RP_OK;
+    }
+    RP_TRY(rp_tokens_prepare(learner->scratch, &learner->rules, text, bytes, &text, &bytes));
+    const char *end = text + bytes;
+    while (rp_tokens_next(&learner->rules, &text, end, &token, &length)) {
         if (learner->rules.kind == RP_TOKENS_CHARS) {
             (void)read_char(token, end, &at);
             learner->has_char[at] = true;
@@ -307,8 +317,38 @@ rp_err rp_vocab_restore(rp_arena *arena, const rp_token_rules *rules, uint32_t s
 }
 
 rp_vocab rp_vocab_of_bpe(const rp_bpe *bpe) {
-    return (rp_vocab){
-        .rules = {.kind = RP_TOKENS_BPE}, .count = bpe->count, .name = bpe->name, .bpe = bpe};
+    return (rp_vocab){.rules = {.kind = RP_TOKENS_BPE, .nfc = bpe->nfc},
+                      .count = bpe->count,
+                      .name = bpe->name,
+                      .bpe = bpe};
+}
+
+rp_err rp_vocab_read_bpe(rp_arena *arena, rp_token_rules *rules, rp_vocab *out) {
+    const rp_bpe *bpe;
+    rp_err err;
+    RP_TRY(rp_bpe_read(arena, rules->file, &bpe));
+    *out = rp_vocab_of_bpe(bpe);
+    rules->nfc = bpe->nfc;
+fail:
+    return err;
+}
+
+rp_err rp_vocab_check_sentences(const rp_vocab *vocab, const char *where) {
+    char shown[SHOWN_BYTES];
+    const uint32_t known = vocab->name ? vocab->count : 0;
+    for (uint32_t i = 0; i < RP_TOKENS_SPECIAL; i++) {
+        const char *name = i < known ? vocab->name[i] : NULL;
+        if (!name || strcmp(name, rp_token_specials[i]) != 0) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: token %u is %s%s%s, expected '%s', because `set: pairs` marks the "
+                           "begin and the end of a sentence; `ringpipe data bpe` makes such a "
+                           "tokeniser",
+                           where, i, name ? "'" : "",
+                           name ? rp_utf8_show(name, SHOWN_BYTES, shown, sizeof shown) : "missing",
+                           name ? "'" : "", rp_token_specials[i]);
+        }
+    }
+    return RP_OK;
 }
 
 uint32_t rp_vocab_find(const rp_vocab *vocab, const char *token, size_t bytes) {

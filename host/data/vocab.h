@@ -1,5 +1,5 @@
 /* Tokens of texts and their ids: bytes, characters, words, parts of words (BPE). Private to the
- * room, except for the struct.
+ * room, except for the structs and rp_tokens_names_file().
  *
  * source  words: Python's `\w+|[^\w\s]` or str.split(); the most frequent words as torchtext's
  *         build_vocab_from_iterator(), but ties by the bytes of the word */
@@ -31,6 +31,7 @@ typedef struct {
     rp_token_kind kind;
     bool lower;       /* WORDS: in lower case */
     bool by_space;    /* WORDS: only white space separates; otherwise punctuation is a word, too */
+    bool nfc;         /* BPE: texts have to be in normal form C */
     const char *file; /* BPE: its tokenizer.json, borrowed; NULL: it is in a description */
 } rp_token_rules;
 
@@ -44,6 +45,8 @@ typedef struct {
     const rp_bpe *bpe;       /* BPE, with the same names */
 } rp_vocab;
 
+/* Does a value of `tokens` name a tokenizer.json? Otherwise it is a kind of token. */
+bool rp_tokens_names_file(const char *text);
 /* Reads `tokens`: a kind, or the path of a tokenizer.json; and for words `vocab` (*most: ids at
  * most), `lower` and `split`. errors USAGE */
 rp_err rp_token_rules_read(rp_node *keys, rp_token_rules *out, uint32_t *most) RP_MUST_CHECK;
@@ -56,11 +59,16 @@ rp_err rp_tokens_prepare(rp_arena *arena, const rp_token_rules *rules, const cha
  * UTF-8. */
 bool rp_tokens_next(const rp_token_rules *rules, const char **at, const char *end,
                     const char **token, size_t *bytes);
+/* Moves *at after the next `most` tokens, or to `end` if there are fewer. Returns their number.
+ * Lower case does not change it. */
+uint64_t rp_tokens_skip(const rp_token_rules *rules, const char **at, const char *end,
+                        uint64_t most);
 /* Number of tokens in a text. */
 uint64_t rp_tokens_count(const rp_token_rules *rules, const char *text, size_t bytes);
 
 /* Learns a vocabulary from texts, which have to exist until it is finished. */
 typedef struct {
+    rp_arena *scratch;
     rp_token_rules rules;
     rp_words words; /* WORDS, with their counts */
     bool *has_char; /* CHARS: [RP_UNICODE_END] */
@@ -79,8 +87,14 @@ rp_err rp_vocab_finish(rp_arena *arena, const rp_vocab_learner *learner, uint32_
 rp_err rp_vocab_restore(rp_arena *arena, const rp_token_rules *rules, uint32_t special,
                         const char *const *name, uint32_t count, rp_vocab *out) RP_MUST_CHECK;
 
+/* Reads the tokenizer.json of the rules, and completes these. errors  as rp_bpe_read() */
+rp_err rp_vocab_read_bpe(rp_arena *arena, rp_token_rules *rules, rp_vocab *out) RP_MUST_CHECK;
 /* The vocabulary of a byte-level BPE, which is borrowed. It has no special ids of its own. */
 rp_vocab rp_vocab_of_bpe(const rp_bpe *bpe);
+
+/* Checks that the vocabulary begins with the four special tokens, which `set: pairs` marks
+ * sentences with. `where`: a file, or a file and a key, for the message. errors  FORMAT */
+rp_err rp_vocab_check_sentences(const rp_vocab *vocab, const char *where) RP_MUST_CHECK;
 
 /* Id of a token; `count`: it has none, and the vocabulary has no id for unknown tokens. */
 uint32_t rp_vocab_find(const rp_vocab *vocab, const char *token, size_t bytes);

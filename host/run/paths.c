@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "data/vocab.h"
 
 enum { SHOWN_BYTES = 400 };
 
@@ -15,10 +16,8 @@ static const char *const keys[] = {"data.path",       "data.test",   "data.token
 
 static bool is_path(const char *key, const rp_node *node) {
     const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
-    const size_t length = strlen(text);
     const bool nothing = (strcmp(key, "train.init") == 0 && strcmp(text, "none") == 0) ||
-                         (strcmp(key, "data.tokens") == 0 &&
-                          (length <= 5 || strcmp(text + length - 5, ".json") != 0));
+                         (strcmp(key, "data.tokens") == 0 && !rp_tokens_names_file(text));
     return text[0] && text[strspn(text, "0123456789")] && !nothing;
 }
 

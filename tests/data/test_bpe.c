@@ -174,6 +174,40 @@ static void learns_as_tokenizers(void **state) {
     expect_same_bpe(got, read_golden("learnt.json"));
 }
 
+typedef struct {
+    uint32_t calls, last; /* last: the call that says stop */
+    uint32_t reading, merging;
+} counting;
+
+static bool stop_at_last(void *own, uint32_t tokens, uint32_t most) {
+    counting *c = own;
+    assert_int_equal(most, 300);
+    c->reading += tokens == 0;
+    c->merging += tokens > 0;
+    return c->calls++ < c->last;
+}
+
+/* Each phase looks: reading 8 words, two loops over 5 different ones, and the merges. */
+static void interrupted_anywhere(void **state) {
+    (void)state;
+    char path[512];
+    const char *files[] = {path};
+    rp_bpe_learnt learnt;
+    rp_err err = RP_ERR_INTERRUPTED;
+    counting c = {0};
+    (void)snprintf(path, sizeof path, "%s", in_folder("a.txt"));
+    write_text("a.txt", "so it goes\nso it went\n");
+    for (uint32_t last = 0; err != RP_OK; last++) {
+        c = (counting){.last = last};
+        const rp_bpe_watch watch = {.go_on = stop_at_last, .own = &c};
+        assert_int_not_equal(access(in_folder("bpe.json"), F_OK), 0);
+        err = rp_bpe_train(files, 1, 300, in_folder("bpe.json"), &watch, &learnt);
+        assert_int_equal(err, c.calls > last ? RP_ERR_INTERRUPTED : RP_OK);
+    }
+    assert_int_equal(c.reading, 8 + 2 * 5); /* so, it, goes, went, the end of a line */
+    assert_true(c.merging > learnt.merges && learnt.merges > 0);
+}
+
 /* Pairs that occur once stay two tokens. */
 static void a_short_text(void **state) {
     (void)state;
@@ -326,7 +360,7 @@ static void damaged_files_are_refused(void **state) {
     expect_part("`added_tokens`: 'e\xcc\x81': expected a text in normal form C");
     expect_err(rp_bpe_parse(&arena, "[]", 2, "tok.json", &bpe), RP_ERR_FORMAT);
     expect_err(rp_bpe_parse(&arena, "{\"a\": ", 6, "tok.json", &bpe), RP_ERR_FORMAT);
-    expect_part("tok.json:1:6: expected tokenizer.json of Hugging Face");
+    expect_part("tok.json:1: the file ends too early, expected a whole tokenizer.json of Hugging");
     expect_err(rp_bpe_read(&arena, in_folder("none.json"), &bpe), RP_ERR_IO);
 }
 
@@ -422,6 +456,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(long_words, setup, teardown),
         cmocka_unit_test_setup_teardown(parts_of_characters, setup, teardown),
         cmocka_unit_test_setup_teardown(learns_as_tokenizers, setup, teardown),
+        cmocka_unit_test_setup_teardown(interrupted_anywhere, setup, teardown),
         cmocka_unit_test_setup_teardown(a_short_text, setup, teardown),
         cmocka_unit_test_setup_teardown(learning_without_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(accepted_files, setup, teardown),

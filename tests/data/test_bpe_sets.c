@@ -1,5 +1,5 @@
 /* The sets `text` and `tsv` with a byte-level BPE, and its description. */
-#include "fixture.h"
+#include "bpe_fixture.h"
 
 #include "data/check.h"
 #include "data/describe.h"
@@ -8,32 +8,8 @@ static const char text_keys[] = "{set: text, path: %, tokens: %/bpe.json, time: 
 static const char tsv_keys[] =
     "{set: tsv, path: %, text: 0, label: 1, tokens: %/bpe.json, time: 4}";
 
-static const char *golden(const char *name) {
-    static char path[512];
-    const char *root = getenv("RP_SOURCE_DIR");
-    (void)snprintf(path, sizeof path, "%s/tests/golden/bpe/%s", root ? root : ".", name);
-    return path;
-}
-
-/* Copies a golden file, with a text that is in it replaced; NULL: as it is. */
-static void write_bpe(const char *name, const char *what, const char *by) {
-    static char text[1 << 16];
-    FILE *file = fopen(golden(name), "rb");
-    assert_non_null(file);
-    const size_t count = fread(text, 1, sizeof text - 1, file);
-    assert_int_equal(fclose(file), 0);
-    text[count] = '\0';
-    const char *place = what ? strstr(text, what) : NULL;
-    assert_int_equal(place != NULL, what != NULL);
-    file = fopen(in_folder("bpe.json"), "wb");
-    assert_non_null(file);
-    const size_t before = place ? (size_t)(place - text) : count;
-    assert_int_equal(fwrite(text, 1, before, file), before);
-    if (place) {
-        assert_true(fprintf(file, "%s%s", by, place + strlen(what)) > 0);
-    }
-    assert_int_equal(fclose(file), 0);
-}
+static const char pairs_keys[] =
+    "{set: pairs, path: %, source: a.en, target: a.de, tokens: %/bpe.json, time: 4}";
 
 static void expect_row(const rp_data *data, rp_split split, uint32_t index, const int32_t *want,
                        const int32_t *labels, uint32_t count) {
@@ -99,6 +75,17 @@ static void wrong_keys(void **state) {
         open_data(&data, "{set: text, path: %, tokens: %/bpe.json, vocab: 9, time: 2}", NULL, true),
         RP_ERR_USAGE);
     expect_part("vocab: applies only to `tokens: words`");
+    write_text("bpe.json", "");
+    expect_err(open_data(&data, text_keys, NULL, true), RP_ERR_FORMAT);
+    expect_part("bpe.json: the file is empty, expected tokenizer.json of Hugging Face's "
+                "tokenizers");
+    write_text("bpe.json", "{\"version\": \"1.0\",\n\"added_tokens\": [");
+    expect_err(open_data(&data, text_keys, NULL, true), RP_ERR_FORMAT);
+    expect_part("bpe.json:2: the file ends too early, expected a whole tokenizer.json of Hugging "
+                "Face's tokenizers");
+    write_text("bpe.json", "{]");
+    expect_err(open_data(&data, text_keys, NULL, true), RP_ERR_FORMAT);
+    expect_part("bpe.json:1:2: expected tokenizer.json of Hugging Face's tokenizers: ");
     write_bpe("qwen.json", NULL, NULL);
     write_text("train.txt", "abc\nde\xcc\x81 and so on");
     expect_err(open_data(&data, text_keys, NULL, true), RP_ERR_FORMAT);
@@ -124,6 +111,30 @@ static void classes_of_texts(void **state) {
     expect_row(&data, RP_SPLIT_TRAIN, 3, (const int32_t[]){3, 4, 0, 0}, &label[0], 4);
     expect_row(&data, RP_SPLIT_TEST, 0, (const int32_t[]){4, 0, 0, 0}, &label[1], 4);
     expect_ok(rp_data_check(&data));
+    rp_data_close(&data);
+}
+
+/* A literal <end> is the special token. */
+static void pairs_of_sentences(void **state) {
+    (void)state;
+    rp_data data;
+    write_bpe("learnt.json", NULL, NULL);
+    write_text("a.en", "!\"\n!\"!\"!\n");
+    write_text("a.de", "\"<end>!\n!!!!!\n");
+    expect_ok(open_data(&data, pairs_keys, NULL, true));
+    assert_true(data.tokens == 420 && data.classes == 420 && data.count[RP_SPLIT_TRAIN] == 2);
+    assert_int_equal(data.text_tokens, 2 + 3 + 4 + 3);
+    expect_row(&data, RP_SPLIT_TRAIN, 0, (const int32_t[]){4, 5, 0, 0, 2, 5, 3, 4},
+               (const int32_t[]){5, 3, 4, 3}, 8);
+    expect_row(&data, RP_SPLIT_TRAIN, 1, (const int32_t[]){4, 5, 4, 5, 2, 4, 4, 4},
+               (const int32_t[]){4, 4, 4, 3}, 8);
+    assert_int_equal(data.notes.count, 1);
+    expect_ok(rp_data_check(&data));
+    rp_data_close(&data);
+    write_bpe("gpt2.json", "\"<end>\":3", "\"<stop>\":3");
+    expect_err(open_data(&data, pairs_keys, NULL, true), RP_ERR_FORMAT);
+    expect_part("bpe.json: token 3 is '<stop>', expected '<end>', because `set: pairs` marks the "
+                "begin and the end");
     rp_data_close(&data);
 }
 
@@ -162,6 +173,16 @@ static void description(void **state) {
         expect_ok(rp_data_check_vocab(&data, in_folder("data.json")));
         rp_data_close(&data);
     }
+    write_text("a.en", "the boards\n");
+    write_text("a.de", "die Platinen\n");
+    write_bpe("learnt.json", NULL, NULL);
+    expect_ok(open_data(&data, pairs_keys, NULL, true));
+    expect_ok(rp_data_describe(&data, in_folder("data.json")));
+    expect_ok(rp_data_read_description(&arena, in_folder("data.json"), &got));
+    assert_string_equal(got.set, "pairs");
+    assert_true(got.tokens == 420 && got.classes == 420 && got.target_width == 4);
+    expect_ok(rp_data_check_vocab(&data, in_folder("data.json")));
+    rp_data_close(&data);
 }
 
 /* The same names with other ids for a text, or other names. */
@@ -219,6 +240,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(windows_of_a_text, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(classes_of_texts, setup, teardown),
+        cmocka_unit_test_setup_teardown(pairs_of_sentences, setup, teardown),
         cmocka_unit_test_setup_teardown(classes_need_padding, setup, teardown),
         cmocka_unit_test_setup_teardown(description, setup, teardown),
         cmocka_unit_test_setup_teardown(another_tokeniser_is_refused, setup, teardown),

@@ -83,6 +83,22 @@ static void texts(void **state) {
     torture("tsv", ", text: 0, label: 1, tokens: words, lower: true, time: 3");
 }
 
+static void pairs(void **state) {
+    (void)state;
+    const char *root = getenv("RP_SOURCE_DIR");
+    char keys[300];
+    write_text("a.en", "The cat, a cat\n\nthe dog\n");
+    write_text("a.de", "die Katze\nx\nder Hund\n");
+    torture("pairs", ", source: a.en, target: a.de, tokens: words, lower: true, time: 3");
+    torture("pairs", ", source: a.en, target: a.de, test_source: a.de, test_target: a.en, tokens: "
+                     "words, time: 3");
+    (void)snprintf(keys, sizeof keys,
+                   ", source: a.en, target: a.de, time: 3, tokens: "
+                   "%s/tests/golden/bpe/learnt.json",
+                   root ? root : ".");
+    torture("pairs", keys);
+}
+
 static void parts_of_words(void **state) {
     (void)state;
     const char *root = getenv("RP_SOURCE_DIR");
@@ -105,6 +121,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(images, setup, teardown),
         cmocka_unit_test_setup_teardown(arrays, setup, teardown),
         cmocka_unit_test_setup_teardown(texts, setup, teardown),
+        cmocka_unit_test_setup_teardown(pairs, setup, teardown),
         cmocka_unit_test_setup_teardown(parts_of_words, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

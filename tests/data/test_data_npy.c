@@ -249,6 +249,14 @@ static void bad_sets(void **state) {
     expect_refused(keys, NULL, true, RP_ERR_FORMAT,
                    "x_test.npy: samples have shape [4], expected [3] as in");
     put_npy("x_test.npy", "<f4", "(2, 3)", f4, 24);
+    put_npy("y_train.npy", "<i4", "(2, 2)", f4, 16); /* the test part is right */
+    expect_refused(keys, NULL, true, RP_ERR_FORMAT, "y_train.npy: expected one whole number");
+    put_npy("y_train.npy", "<i4", "(2,)", f4, 8);
+    put_npy("y_test.npy", "<i4", "(2, 2)", f4, 16);
+    for (int classes = 0; classes < 2; classes++) {
+        expect_refused(keys, NULL, classes, RP_ERR_FORMAT,
+                       "y_test.npy: targets have shape [2], expected [] as in ");
+    }
     put_npy("y_train.npy", "<i4", "(2,)", (const int32_t[]){0, 4}, 8);
     put_npy("y_test.npy", "<i4", "(2,)", (const int32_t[]){0, 5}, 8);
     expect_refused(
@@ -288,6 +296,7 @@ static void masks_of_images(void **state) {
     (void)unlink(in_folder("y_test.npy"));
     expect_ok(open_for(&data, want, &pixels, true, 7));
     assert_true(data.masks && data.classes == 3 && data.target_width == 6);
+    assert_int_equal(data.notes.count, 0);
     data.ignores = true;
     data.ignore = ignore;
     expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, got, labels, NULL));
@@ -299,6 +308,8 @@ static void masks_of_images(void **state) {
     rp_data_close(&data);
     expect_ok(open_for(&data, want, &strict, true, 7));
     assert_int_equal(data.classes, 256); /* without `ignore` 255 is a class */
+    assert_true(has_note(&data, "252 of 256 classes have no training pixel: 3, 4, 5, 6, 7, ...; if "
+                                "255 marks pixels that should not count, set `ignore: 255`"));
     rp_data_close(&data);
     expect_ok(open_for(&data, "{set: npy, path: %, augment: {erasing: 0.5}}", &pixels, true, 7));
     rp_data_close(&data);
@@ -310,6 +321,12 @@ static void masks_of_images(void **state) {
     put_npy("y_train.npy", "|u1", "(2, 3, 2)", y, sizeof y);
     expect_err(open_for(&data, want, &pixels, true, 7), RP_ERR_FORMAT);
     expect_part("y_train.npy: targets have shape [3, 2], expected [2, 3], a class for each pixel");
+    put_npy("x_test.npy", "|u1", "(2, 2, 2, 3)", x, sizeof x);
+    put_npy("y_test.npy", "|u1", "(2, 2, 3)", y, sizeof y); /* which is right */
+    expect_err(open_for(&data, want, &pixels, true, 7), RP_ERR_FORMAT);
+    expect_part("y_train.npy: targets have shape [3, 2], expected [2, 3], a class for each pixel");
+    (void)unlink(in_folder("x_test.npy"));
+    (void)unlink(in_folder("y_test.npy"));
     put_npy("x_train.npy", "|u1", "(2, 12)", x, sizeof x);
     expect_err(open_for(&data, want, &pixels, true, 7), RP_ERR_FORMAT);
     expect_part("x_train.npy: samples have shape [12], but loss.classes_at: first needs images");

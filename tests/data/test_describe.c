@@ -95,6 +95,8 @@ static void vocabularies_come_back(void **state) {
         "{set: text, path: %, tokens: words, time: 2, lower: true}",
         "{set: text, path: %, tokens: words, time: 2, split: space}",
         "{set: tsv, path: %, text: 0, label: 1, tokens: chars, time: 2}",
+        "{set: pairs, path: %, source: a.en, target: a.de, tokens: chars, time: 2}",
+        "{set: pairs, path: %, source: a.en, target: a.de, tokens: words, lower: true, time: 2}",
     };
     static const char *const tokens[] = {"Ab", "\"", "b\n", "\xc3\xa4", "zz", ","};
     rp_data data;
@@ -102,6 +104,8 @@ static void vocabularies_come_back(void **state) {
     write_text("train.txt", "Ab \"b\n, \xc3\xa4 \\ \x01 Ab");
     write_text("test.txt", "b b \xc3\xa4 b");
     write_text("train.tsv", "Ab \"\\\x01\t0\nb\t1\n");
+    write_text("a.en", "Ab zz\n\"");
+    write_text("a.de", "\xc3\xa4, \\\x01\n<end>");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         describe_set(keys[i], NULL, &data, &got);
         const rp_vocab *now = data.vocab;
@@ -192,6 +196,11 @@ static void former_versions_are_read(void **state) {
     assert_true(!got.images && got.columns == 0 && got.delimiter == ',');
 }
 
+#define PAIRS(more)                                                                                \
+    "{\"set\": \"pairs\", \"sample\": [4], \"target_width\": 2, \"classes\": 5, "                  \
+    "\"token_count\": 5, \"type\": \"i32\", " more "}"
+#define NAMES(first) "\"vocab\": [\"" first "\", \"<unknown>\", \"<begin>\", \"<end>\", \"a\"]"
+
 #define TEXT(more) "{\"set\": \"text\", \"sample\": [2], \"type\": \"i32\", " more "}"
 
 /* Files that are refused, and a part of the message. */
@@ -257,6 +266,20 @@ static const struct {
     {TEXT("\"tokens\": \"words\", \"lower\": true, \"split\": \"space\", \"token_count\": 2, "
           "\"vocab\": [\"a\", \"a\"]"),
      "`vocab`: entry 1 of the vocabulary: expected a word, and each word once"},
+    {"{\"set\": \"pairs\", \"sample\": [2]}", "data.json: `type`: expected i32"},
+    {PAIRS("\"tokens\": \"ids\", \"special\": 0"), "data.json: `tokens`: expected chars, words or"},
+    {PAIRS("\"tokens\": \"chars\", \"special\": 0, \"vocab\": [\"a\", \"b\", \"c\", \"d\", \"e\"]"),
+     "data.json: `special`: expected 4, because `set` is pairs"},
+    {PAIRS("\"tokens\": \"chars\", \"special\": 4, " NAMES("x")),
+     "data.json: `vocab`: token 0 is 'x', expected '<padding>'"},
+    {"{\"set\": \"pairs\", \"sample\": [5], \"target_width\": 2, \"classes\": 5, \"token_count\": "
+     "5, "
+     "\"type\": \"i32\", \"tokens\": \"chars\", \"special\": 4, " NAMES("<padding>") "}",
+     "data.json: `sample`: expected one size, twice `target_width`"},
+    {"{\"set\": \"pairs\", \"sample\": [4], \"target_width\": 2, \"classes\": 4, \"token_count\": "
+     "5, "
+     "\"type\": \"i32\", \"tokens\": \"chars\", \"special\": 4, " NAMES("<padding>") "}",
+     "data.json: `classes`: expected the same as `token_count`"},
     {"{\"set\": \"npy\", \"sample\": [2], \"channels_last\": true}", "`channels_last`"},
     {"{\"set\": \"npy\", \"sample\": [2], \"target_width\": 0, \"classes\": 3}",
      "`target_width`: expected at least 1"},
@@ -265,6 +288,8 @@ static const struct {
 static void what_is_no_description_is_refused(void **state) {
     (void)state;
     rp_description got;
+    expect_ok(read_text(PAIRS("\"tokens\": \"chars\", \"special\": 4, " NAMES("<padding>")), &got));
+    assert_int_equal(got.vocab.special, 4);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         expect_err(read_text(bad[i].text, &got), RP_ERR_FORMAT);
         expect_part(bad[i].part);
