@@ -71,6 +71,7 @@ typedef struct {
 typedef struct {
     rp_shape shape;        /* of the model's input; dims 0: it follows the data */
     rp_dtype type;         /* of the model's input; i32: samples are token ids */
+    uint32_t first;        /* first size of the first of several inputs; 0: there is one */
     bool masks;            /* targets are a class for each pixel: kinds with arrays read them */
     const int32_t *ignore; /* this label is no class; NULL: every label is */
 } rp_data_input;

@@ -20,6 +20,12 @@ rp_err rp_time_read(rp_node *keys, const rp_data_input *input, uint32_t parts, u
                             "input has %u ids",
                             shape->dim[0]);
     }
+    if (stated && parts > 1 && input->first > 0 && input->first != own) {
+        return rp_node_fail(rp_node_find(keys, "set"),
+                            "samples are a source and a target of the same length, but the model's "
+                            "inputs have %u and %u ids",
+                            input->first, shape->dim[0] - input->first);
+    }
     *out = own;
     RP_TRY(stated ? RP_OK : rp_node_need(keys, "time"));
     RP_TRY(rp_node_u32(keys, "time", 1, RP_TIME_MAX, out));

@@ -72,7 +72,8 @@ static rp_data_input joint_input(rp_node *inputs) {
         if (one.shape.dims == 0 || size < one.shape.dim[0]) {
             return (rp_data_input){0};
         }
-        all = one;
+        all = (rp_data_input){
+            .shape = one.shape, .type = one.type, .first = i == 0 ? size : all.first};
         all.shape.dim[0] = size;
     }
     return rp_shape_check(&all.shape) ? all : (rp_data_input){0};

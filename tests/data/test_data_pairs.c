@@ -211,6 +211,13 @@ static void refusals(void **state) {
         RP_OK);
     expect_part("a source and a target of the same length, but the model's input has 7 ids");
     rp_data_close(&data);
+    const rp_data_input uneven = {.shape = rp_shape_1(8), .type = RP_I32, .first = 3};
+    assert_int_not_equal(
+        open_for(&data, "{set: pairs, path: %, source: a.en, target: a.de, tokens: words}", &uneven,
+                 true, 1),
+        RP_OK);
+    expect_part("of the same length, but the model's inputs have 3 and 5 ids");
+    rp_data_close(&data);
     const rp_data_input eight = {.shape = rp_shape_1(8), .type = RP_I32};
     expect_err(open_for(&data, cases[4].set, &eight, true, 1), RP_ERR_USAGE);
     expect_part("time: expected 4, because the model's input is [8], so source and target have 4 "

@@ -210,6 +210,11 @@ cut: []
         (self.dir / "two.yaml").write_text(TWO_INPUTS)
         pairs = ("{set: pairs, path: %s, source: train.a, target: train.a, test_source: test.a, "
                  "test_target: test.a, tokens: words}" % self.dir)
+        (self.dir / "uneven.yaml").write_text(TWO_INPUTS.replace("[6]", "[4]", 1).replace(
+            "target: {shape: [6]", "target: {shape: [8]"))
+        self.assertIn("the model's inputs have 4 and 8 ids", self.refused(
+            "train", self.run_yaml, "--dry-run", "--set", f"model={self.dir}/uneven.yaml",
+            "--set", f"data={pairs}"))
         summary = self.train(self.run_yaml, "copy", "ring.boards=2", "cut=[value]",
                              f"model={self.dir}/two.yaml", f"data={pairs}", "train.epochs=20",
                              "loss={kind: cross-entropy, ignore: 0}",
