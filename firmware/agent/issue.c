@@ -353,6 +353,7 @@ static rp_err sum_gradients(rp_runner *r, running_op *op) {
     if (!ready) {
         return RP_OK;
     }
+    RP_ASSERT(op->input.count > 0);
     for (uint32_t i = 0; i < op->input.count; i++) {
         gradient[i] = op->input.piece[i].part[0];
         rp_contributions_add(&op->sum, op->op.step, op->input.piece[i].samples);
@@ -367,12 +368,15 @@ fail:
 }
 
 /* Before the update of a stage that several boards share. A board without samples in a short step
- * sends no gradient. *over: the gradient is that of all boards. */
+ * sends no gradient. *over: the gradient is that of all boards. The update may have other transfers
+ * also, such as rows of tied gradients, which are exchanged later. */
 static rp_err exchange_gradients(rp_runner *r, running_op *op, bool *over) {
     bool sends = false;
     bool receives = false;
     for (uint32_t t = 0; t < r->transfer_count; t++) {
-        *(r->transfer[t].send ? &sends : &receives) = true;
+        if (rp_runner_edge_of(r, &r->transfer[t])->carries == RP_KIND_WEIGHT_GRADIENT) {
+            *(r->transfer[t].send ? &sends : &receives) = true;
+        }
     }
     *over = r->summed || (!receives && (!sends || r->sent_gradient));
     if (*over) {
