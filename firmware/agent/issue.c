@@ -68,14 +68,7 @@ static rp_err gather_row(rp_runner *r, running_op *op, bool *ready) {
     const rp_range whole = {0, rp_runner_step_samples(r, r->next.step)};
     const rp_port_want want = {r->evaluating, r->next.step, weights ? whole : r->next.samples};
     bool covered = true;
-    rp_err err = op->rows ? rp_port_in_gather(op->rows, &want, &op->row, &covered) : RP_OK;
-    if (err == RP_OK && op->rows && covered &&
-        (op->row.count != 1 || op->row.piece[0].samples.count != want.samples.count)) {
-        err = rp_fail(RP_ERR_PEER,
-                      "step %llu, samples [%u, +%u): %s arrived in %u parcels, expected one",
-                      (unsigned long long)want.step, want.samples.first, want.samples.count,
-                      weights ? "weights" : "a stash", op->row.count);
-    }
+    rp_err err = op->rows ? rp_port_in_gather_one(op->rows, &want, &op->row, &covered) : RP_OK;
     *ready = *ready && covered;
     return err;
 }
