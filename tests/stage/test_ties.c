@@ -1,6 +1,8 @@
 /* Tied weights: layers that share tensors on one stage, on several stages, and on several stages of
  * one node train the same. */
 #include "agent/ring.h"
+#include "base/safetensors.h"
+#include "nn/names.h"
 
 static const char model[] =
     "input: [4]\nlayers:\n"
@@ -178,6 +180,33 @@ static void refusals(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A model cannot give a name that begins like those of another set or of a state, and the longest
+ * one fits, after its prefixes, into files and messages. */
+static void names_in_checkpoints(void **state) {
+    (void)state;
+    const rp_method methods[] = {{.weights = RP_WEIGHTS_DOUBLE}, {.replicas = RP_REPLICAS_MAX}};
+    size_t longest_set = 0;
+    size_t longest_state = 0;
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        for (uint32_t set = 0; set <= methods[m].replicas; set++) {
+            char prefix[32];
+            rp_method_set_prefix(&methods[m], set, prefix, sizeof prefix);
+            assert_non_null(rp_names_reserved(prefix));
+            longest_set = strlen(prefix) > longest_set ? strlen(prefix) : longest_set;
+        }
+    }
+    for (const rp_optim_kind *const *kind = rp_optim_kinds; *kind; kind++) {
+        for (const char *const *name = (*kind)->state_names; *name; name++) {
+            longest_state = strlen(*name) > longest_state ? strlen(*name) : longest_state;
+        }
+    }
+    const size_t longest =
+        longest_set + strlen("optim.") + longest_state + strlen(".") + RP_PARAM_NAME_MAX - 1;
+    assert_non_null(rp_names_reserved("optim.w"));
+    assert_true(longest <= RP_ST_NAME_MAX);
+    assert_true(longest < sizeof((rp_Tensor *)0)->name);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cut_is_one_stage),
@@ -185,6 +214,7 @@ int main(void) {
         cmocka_unit_test(a_write_reaches_every_use),
         cmocka_unit_test(memory_of_uses),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(names_in_checkpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
