@@ -29,6 +29,7 @@ static void add_uses(const rp_job *job, uint32_t owner, rp_layout *layout) {
             use->trained = layout->trained[use->param];
             use->part = is_far ? layout->far_count++ : RP_NO_STORAGE;
             layout->repeats[use->trained] = p != owner;
+            layout->far[use->trained] = is_far;
         } else {
             const size_t bytes = rp_ties_row_bytes(model, &job->cut, use->stage);
             layout->tie_far_bytes = larger_of(layout->tie_far_bytes, bytes);
@@ -52,6 +53,7 @@ rp_err rp_layout_find_uses(rp_arena *arena, const rp_job *job, rp_layout *layout
     const rp_model *model = job->model;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, layout->trained_count + 1, &layout->repeats));
+    RP_TRY(RP_ARENA_NEW(arena, layout->trained_count + 1, &layout->far));
     RP_TRY(RP_ARENA_NEW(arena, rp_model_tied_count(model) + 1, &layout->use));
     for (uint32_t i = 0; i < layout->param_count; i++) {
         if (is_first_use(model, layout, layout->param_first + i)) {
