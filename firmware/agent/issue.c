@@ -68,14 +68,7 @@ static rp_err gather_row(rp_runner *r, running_op *op, bool *ready) {
     const rp_range whole = {0, rp_runner_step_samples(r, r->next.step)};
     const rp_port_want want = {r->evaluating, r->next.step, weights ? whole : r->next.samples};
     bool covered = true;
-    rp_err err = op->rows ? rp_port_in_gather(op->rows, &want, &op->row, &covered) : RP_OK;
-    if (err == RP_OK && op->rows && covered &&
-        (op->row.count != 1 || op->row.piece[0].samples.count != want.samples.count)) {
-        err = rp_fail(RP_ERR_PEER,
-                      "step %llu, samples [%u, +%u): %s arrived in %u parcels, expected one",
-                      (unsigned long long)want.step, want.samples.first, want.samples.count,
-                      weights ? "weights" : "a stash", op->row.count);
-    }
+    rp_err err = op->rows ? rp_port_in_gather_one(op->rows, &want, &op->row, &covered) : RP_OK;
     *ready = *ready && covered;
     return err;
 }
@@ -357,6 +350,7 @@ static rp_err sum_gradients(rp_runner *r, running_op *op) {
     if (!ready) {
         return RP_OK;
     }
+    RP_ASSERT(op->input.count > 0);
     for (uint32_t i = 0; i < op->input.count; i++) {
         gradient[i] = op->input.piece[i].part[0];
         rp_contributions_add(&op->sum, op->op.step, op->input.piece[i].samples);
@@ -371,12 +365,15 @@ fail:
 }
 
 /* Before the update of a stage that several boards share. A board without samples in a short step
- * sends no gradient. *over: the gradient is that of all boards. */
+ * sends no gradient. *over: the gradient is that of all boards. The update may have other transfers
+ * also, such as rows of tied gradients, which are exchanged later. */
 static rp_err exchange_gradients(rp_runner *r, running_op *op, bool *over) {
     bool sends = false;
     bool receives = false;
     for (uint32_t t = 0; t < r->transfer_count; t++) {
-        *(r->transfer[t].send ? &sends : &receives) = true;
+        if (rp_runner_edge_of(r, &r->transfer[t])->carries == RP_KIND_WEIGHT_GRADIENT) {
+            *(r->transfer[t].send ? &sends : &receives) = true;
+        }
     }
     *over = r->summed || (!receives && (!sends || r->sent_gradient));
     if (*over) {

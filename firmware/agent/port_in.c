@@ -207,10 +207,15 @@ static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, ui
     piece->samples = (rp_range){(uint32_t)first, (uint32_t)(stop - first)};
     for (uint32_t t = 0; t < form->tensor_count; t++) {
         const uint32_t skipped = (uint32_t)(first - parcel->samples.first);
-        RP_ASSERT(!form->is_sum || skipped == 0);
         piece->part[t] =
             (const char *)parcel->part[t].data + (skipped ? rp_port_bytes(form, t, skipped) : 0);
     }
+}
+
+/* Whether the parcel is a sum that covers samples before `first` or from `end` on. */
+static bool sum_exceeds(const rp_port_in *port, uint32_t index, uint64_t first, uint64_t end) {
+    const rp_range *samples = &port->queue[index].parcel.samples;
+    return port->options.form.is_sum && (samples->first < first || end_of(*samples) > end);
 }
 
 rp_err rp_port_in_find(const rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
@@ -222,6 +227,10 @@ rp_err rp_port_in_find(const rp_port_in *port, const rp_port_want *want, rp_port
         const uint32_t i = find_sample(port, want, sample);
         if (i == port->options.pending_max) {
             return RP_OK;
+        }
+        if (sum_exceeds(port, i, want->samples.first, end)) {
+            return fail_parcel(port, &port->queue[i].parcel,
+                               "no op asks for a sum of these samples");
         }
         if (pieces->count == RP_PORT_PIECES_MAX) {
             return rp_fail(RP_ERR_LIMIT, "%s: an op needs samples of more than %d parcels",
@@ -245,6 +254,22 @@ rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_port_pie
         return rp_fail(RP_ERR_PEER, "%s: samples of [%u, +%u) of step %llu were never sent",
                        port->options.name, want->samples.first, want->samples.count,
                        (unsigned long long)want->step);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_port_in_gather_one(rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
+                             bool *ready) {
+    rp_err err;
+    RP_ASSERT(port->options.form.is_sum);
+    RP_TRY(rp_port_in_gather(port, want, pieces, ready));
+    if (*ready && pieces->count != 1) {
+        *ready = false;
+        return rp_fail(RP_ERR_PEER,
+                       "%s: step %llu samples [%u, +%u) arrived in %u parcels, expected one",
+                       port->options.name, (unsigned long long)want->step, want->samples.first,
+                       want->samples.count, pieces->count);
     }
 fail:
     return err;

@@ -89,12 +89,16 @@ typedef struct {
 /* *ready: the whole range has arrived, and `pieces` says where it is. Consumes nothing. An op's
  * step is never before that of an earlier op in the same segment.
  * errors  PEER: a parcel of an evaluation in training; samples of an earlier step that no op asked
- *         for; samples that every source has skipped
+ *         for; samples that every source has skipped; a sum that also covers other samples
  *         LIMIT: more than RP_PORT_PIECES_MAX pieces */
 rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                          bool *ready) RP_MUST_CHECK;
+/* Like rp_port_in_gather() for a port of sums, with errors PEER also if the samples arrived in
+ * several parcels. */
+rp_err rp_port_in_gather_one(rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
+                             bool *ready) RP_MUST_CHECK;
 /* Like rp_port_in_gather() without errors about other pending parcels, for a much later op.
- * errors  LIMIT */
+ * errors  PEER: a sum that also covers other samples; LIMIT */
 rp_err rp_port_in_find(const rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                        bool *ready) RP_MUST_CHECK;
 /* The op has been submitted: its samples are consumed, but their memory is still being read. */

@@ -15,9 +15,9 @@ typedef struct {
     rp_port_in *stashes;  /* stashes of forwards elsewhere, for backwards here */
     rp_port_in *weights;  /* weights of updates elsewhere, for forwards here */
     rp_port_out *forward, *backward, *summand, *stash, *weight;
-    rp_port_out *row;    /* gradients of tensors that other stages also use */
-    rp_port_out *values; /* without a flush: values of such tensors */
-    bool sends_row;      /* this board sends `row` */
+    rp_port_out *row;    /* gradients of tied tensors that other stages also use */
+    rp_port_out *values; /* without a flush: values of such tensors, for stages with later uses */
+    bool sends_row;      /* this board sends `row`: the first board of a stage that has one */
     rp_port_local own_summand;
     uint32_t own_edge; /* edge number of `summand` that leads to `summands` */
     char name[6][40];  /* names of the receive ports */
@@ -48,10 +48,12 @@ typedef struct {
     rp_codec codec;               /* as the plan says */
     rp_boundary_tensors boundary; /* outgoing: shapes for the wire */
     rp_port_local local;
-    /* The edge brings rows of tied gradients or weights, to a port of its own: [RP_RUNNER_DEPTH],
-     * what the op with this index in `running` reads until its mark. NULL: any other edge. */
+    /* The edge brings rows of tied gradients or tied weights to a port of its own:
+     * [RP_RUNNER_DEPTH], the piece that the op with this index in `running` reads until its mark.
+     * NULL: any other edge. */
     rp_port_pieces *row;
-    /* For tied weights: the sending stage's list at the last pause, and its forwards until then. */
+    /* With tied weights: the sending stage's list at the last pause, and its forwards since the
+     * fill. */
     rp_sched_state far;
     uint64_t far_forwards;
 } runner_edge;
@@ -63,7 +65,7 @@ typedef struct {
     int64_t issued_ns;
     rp_port_in *from;   /* port whose pieces the stage reads until the mark; NULL: none */
     rp_port_in *labels; /* also reads from this one */
-    rp_port_in *rows;   /* and from this one: a stash, or weights */
+    rp_port_in *rows;   /* and from this one: a stash, or weights; not rows of tied tensors */
     rp_port_pieces input, target, row;
     rp_port_slot *output, *stash;
     bool results; /* the step's losses are in the results memory */
@@ -72,10 +74,10 @@ typedef struct {
     bool norms;           /* the step's norms of every stage here are in the norms memory */
     bool updates;         /* changes the weights */
     rp_contributions sum; /* the contributions it adds up, of all boards that share the stage */
-    /* only exchanges gradients between boards that share a stage or a tensor, before an update */
+    /* Only exchanges gradients between boards that share a stage or a tensor, before an update. */
     bool exchanges;
-    bool rows_read;       /* also reads rows of tied gradients or weights */
-    rp_port_slot *values; /* values of tied tensors */
+    bool rows_read;       /* also reads rows of tied gradients or tied weights, from their edges */
+    rp_port_slot *values; /* without a flush: values of tied tensors that a forward sends */
 } running_op;
 
 struct rp_runner {
@@ -108,9 +110,12 @@ struct rp_runner {
     int64_t at_work_ns; /* how long the oldest op had run at looked_ns */
     int64_t looked_ns;
 
-    bool sent_gradient, summed; /* for the next update of a stage that several boards share */
-    uint32_t row_count;         /* edges that bring rows of tied gradients */
-    /* for the first update of a step: stages here whose rows were sent; all rows were added */
+    /* For the next update, of a stage that several boards share: its own gradient was sent; those
+     * of all boards were added up. */
+    bool sent_gradient, summed;
+    uint32_t row_count; /* edges that bring rows of tied gradients */
+    /* For the first update of a step: all stages here before this index have sent their rows or
+     * send none; the rows of other stages were added. */
     uint32_t rows_sent;
     bool tied;
     bool updating; /* an update of the current step has begun: its results have been read */
@@ -206,19 +211,20 @@ rp_err rp_runner_write_own_weights(rp_runner *runner) RP_MUST_CHECK;
 /* Commits a part of the next op; the rest follows. */
 rp_err rp_runner_commit_part(rp_runner *runner, running_op *op) RP_MUST_CHECK;
 
-/* rows.c: ports for rows of tied gradients. */
+/* rows.c: ports for rows of tied gradients and tied weights. */
 rp_err rp_runner_open_rows(rp_runner *runner) RP_MUST_CHECK;
 void rp_runner_begin_rows(rp_runner *runner);
 void rp_runner_close_rows(rp_runner *runner);
-void rp_runner_return_rows(rp_runner *runner, running_op *op); /* it has ended */
+/* The op has ended: returns the rows that it read. */
+void rp_runner_return_rows(rp_runner *runner, running_op *op);
 /* The lists of stages that send tied weights: start at `step`; advance to the pause. */
 void rp_runner_start_far(rp_runner *runner, uint64_t step);
 void rp_runner_count_far(rp_runner *runner, uint64_t pause);
 /* Microbatches whose tied weights such an edge has brought, or will, and no op has taken; 0: none,
  * or another edge. */
 uint64_t rp_runner_pending_far(const rp_runner *runner, uint32_t edge);
-/* ties.c: before the first update of a step. *over: every stage here has the gradients of all uses.
- */
+/* ties.c: before the first update of a step. *over: every stage here has the gradients of all uses
+ * of the tied tensors that it updates; without a flush, those that it owns. */
 rp_err rp_runner_exchange_rows(rp_runner *runner, running_op *op, bool *over) RP_MUST_CHECK;
 /* A forward without a flush: gathers the values of tensors of other stages; gives them to the
  * stage, `row` is read by its forward; then sends those that other stages use. */

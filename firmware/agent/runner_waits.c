@@ -14,13 +14,20 @@ static bool has_come(const rp_runner *r, const rp_transfer *transfer, const runn
     return err != RP_OK || ready;
 }
 
+/* Whether the next op has already taken what the edge brings, in an exchange before its update. */
+static bool is_taken(const rp_runner *r, const runner_edge *edge) {
+    return edge->carries == RP_KIND_WEIGHT_GRADIENT ? r->summed
+           : edge->carries == RP_KIND_TIED_GRADIENT ? r->tied || r->updating
+                                                    : false;
+}
+
 /* The first transfer of the next op that has not arrived. */
 static bool find_missing(const rp_runner *r, rp_runner_wait *out) {
     for (uint32_t t = 0; t < r->transfer_count; t++) {
         const rp_transfer *transfer = &r->transfer[t];
         const runner_edge *edge = rp_runner_edge_of(r, transfer);
         const uint32_t from = r->at.plan->edge[transfer->edge].from;
-        if (transfer->send || has_come(r, transfer, edge)) {
+        if (transfer->send || is_taken(r, edge) || has_come(r, transfer, edge)) {
             continue;
         }
         out->what = from == RP_PLAN_HOST ? RP_WAITING_FEED : RP_WAITING_INPUT;
@@ -30,32 +37,55 @@ static bool find_missing(const rp_runner *r, rp_runner_wait *out) {
     return false;
 }
 
-static bool is_full(const rp_port_out *port) {
-    return port && !rp_port_out_has_room(port);
-}
+/* A send port of a stage here, and what its edges carry. */
+typedef struct {
+    const runner_stage *stage;
+    const rp_port_out *port; /* NULL: nothing */
+    rp_kind carries;
+} out_port;
 
-/* Whether a send port of the next op has no free slot. */
-static bool lacks_slot(const rp_runner *r) {
+/* The first send port without a free slot that keeps the next op from running; port NULL: none.
+ * Before its update an op sends rows of all stages here, one after the other. */
+static out_port find_full_port(const rp_runner *r) {
     const runner_stage *s = r->held;
     while (s->job->stage != r->next.stage) {
         s++;
     }
-    return r->next.kind == RP_OP_FORWARD  ? is_full(s->forward) || is_full(s->values)
-           : r->next.kind == RP_OP_UPDATE ? is_full(s->summand) || is_full(s->row)
-                                          : is_full(s->backward);
+    const rp_op_kind kind = r->next.kind;
+    const bool forward = kind == RP_OP_FORWARD;
+    const bool backward = kind == RP_OP_BACKWARD || kind == RP_OP_BACKWARD_INPUT;
+    const bool update = kind == RP_OP_UPDATE;
+    const bool gradient = update && !r->evaluating && !r->sent_gradient && !r->summed;
+    const bool row = update && !r->evaluating && !r->updating && r->rows_sent < r->at.held_count;
+    const runner_stage *sender = row ? &r->held[r->rows_sent] : s;
+    const out_port ports[] = {
+        {s, forward ? s->forward : NULL, RP_KIND_ACTIVATION},
+        {s, forward ? s->stash : NULL, RP_KIND_STASH},
+        {s, forward ? s->values : NULL, RP_KIND_TIED_WEIGHT},
+        {s, backward ? s->backward : NULL, RP_KIND_GRADIENT},
+        {s, gradient ? s->summand : NULL, RP_KIND_WEIGHT_GRADIENT},
+        {sender, row ? sender->row : NULL, RP_KIND_TIED_GRADIENT},
+        {s, update ? s->weight : NULL, RP_KIND_WEIGHT},
+    };
+    for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) {
+        if (ports[i].port && !rp_port_out_has_room(ports[i].port)) {
+            return ports[i];
+        }
+    }
+    return (out_port){0};
 }
 
-/* If no slot is free for the output of the next op: the first other node that it is sent to. */
+/* If no slot is free for an output of the next op: the first other node that it is sent to. */
 static bool find_full(const rp_runner *r, rp_runner_wait *out) {
-    if (!lacks_slot(r)) {
-        return false;
-    }
-    for (uint32_t t = 0; t < r->transfer_count; t++) {
+    const out_port full = find_full_port(r);
+    for (uint32_t t = 0; full.port && t < r->transfer_count; t++) {
         const rp_transfer *transfer = &r->transfer[t];
-        const uint32_t to = r->at.plan->edge[transfer->edge].to;
-        if (transfer->send && to != r->at.node) {
+        const rp_plan_edge *edge = &r->at.plan->edge[transfer->edge];
+        if (transfer->send && edge->to != r->at.node &&
+            rp_runner_edge_of(r, transfer)->carries == full.carries &&
+            rp_plan_sending_stage(edge) == full.stage->job->stage) {
             out->what = RP_WAITING_ROOM;
-            out->peer = to;
+            out->peer = edge->to;
             return true;
         }
     }

@@ -32,14 +32,14 @@ fail:
     return err;
 }
 
-/* Gathers a row from each edge of a kind; *ready is false if one is missing. */
+/* Gathers a row from each edge of a kind, each in one parcel; *ready is false if one is missing. */
 static rp_err gather_rows(rp_runner *r, const running_op *op, rp_kind carries,
                           const rp_port_want *want, bool *ready) {
     rp_err err = RP_OK;
     for (uint32_t e = 0; e < r->at.edge_count && *ready; e++) {
         runner_edge *edge = &r->edge[e];
         if (edge->row && edge->carries == carries) {
-            RP_TRY(rp_port_in_gather(edge->port, want, &edge->row[op - r->running], ready));
+            RP_TRY(rp_port_in_gather_one(edge->port, want, &edge->row[op - r->running], ready));
         }
     }
 fail:

@@ -18,6 +18,8 @@ enum {
     RP_ST_HEADER_BYTES_MAX = 16 << 20
 };
 
+#define RP_ST_META_KEY "__metadata__" /* no tensor has this name */
+
 /* All types of the format. Ringpipe writes and uses F32, F64, U8 and I64; the reader also accepts
  * files with tensors of further types. */
 typedef enum {

@@ -6,7 +6,6 @@
 
 enum { RP_ST_LENGTH_BYTES = 8, RP_ST_STRETCHES_MAX = 8, RP_ST_SUM_DIGITS = 16 };
 
-#define RP_ST_META_KEY "__metadata__"
 /* Metadata keys of files with checksums. The first is the sum of the header with zeros instead of
  * this value; the second lists the sums of the tensors in header order. XXH3-64, as hexadecimal
  * digits. */

@@ -5,12 +5,6 @@
 #include "nn/model_own.h"
 #include "nn/names.h"
 
-static bool name_is_valid(const char *name) {
-    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                 "_.-");
-    return length > 0 && name[length] == 0 && length < RP_LAYER_NAME_MAX;
-}
-
 static uint32_t find_before(const rp_model *model, uint32_t end, const char *name) {
     for (uint32_t i = 0; i < end; i++) {
         if (strcmp(model->layer[i].name, name) == 0) {
@@ -22,7 +16,7 @@ static uint32_t find_before(const rp_model *model, uint32_t end, const char *nam
 
 static rp_err take_name(const rp_model *model, uint32_t index, const rp_node *node,
                         const char *name) {
-    if (!name_is_valid(name)) {
+    if (!rp_names_is_valid(name, RP_LAYER_NAME_MAX)) {
         return rp_node_fail(node, "a layer's name has 1 to %d of A-Z a-z 0-9 _ . -, found '%s'",
                             RP_LAYER_NAME_MAX - 1, name);
     }
@@ -186,6 +180,7 @@ static rp_err read_layer(rp_arena *arena, const rp_model *model, const rp_model_
     RP_TRY(layer->kind->parse(layer, keys, data));
     RP_TRY(rp_node_done(keys));
     RP_TRY(plan_layer(model, index, keys));
+    RP_TRY(rp_names_check(layer, &model->plan[index], keys));
     return RP_OK;
 fail:
     return err;

@@ -2,14 +2,25 @@
 
 #include <string.h>
 
+#include "base/safetensors.h"
 #include "nn/layer_common.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool name_is_valid(const char *name) {
+bool rp_names_is_valid(const char *name, size_t room) {
     const size_t length =
         strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
-    return length > 0 && name[length] == '\0' && length < RP_PARAM_NAME_MAX;
+    return length > 0 && name[length] == '\0' && length < room;
+}
+
+const char *rp_names_reserved(const char *name) {
+    static const char *const beginnings[] = {"optim.", "older.", "centre.", "replica."};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) {
+            return beginnings[i];
+        }
+    }
+    return strcmp(name, RP_ST_META_KEY) == 0 ? RP_ST_META_KEY : NULL;
 }
 
 rp_err rp_names_read(rp_layer *layer, rp_node *keys) {
@@ -25,7 +36,7 @@ rp_err rp_names_read(rp_layer *layer, rp_node *keys) {
     }
     for (uint32_t i = 0; i < rp_node_count(names); i++) {
         const rp_node *name = rp_node_item(names, i);
-        if (!rp_node_is_scalar(name) || !name_is_valid(rp_node_text(name))) {
+        if (!rp_node_is_scalar(name) || !rp_names_is_valid(rp_node_text(name), RP_PARAM_NAME_MAX)) {
             return rp_node_fail(name,
                                 "layer '%s': a parameter's name has 1 to %d of A-Z a-z 0-9 _ . -, "
                                 "found '%.200s'",
@@ -79,6 +90,41 @@ static rp_err check_suffixes(const rp_layer *layer, const rp_layer_plan *plan) {
                             known[0] ? known : "no names, because it has no parameters");
     }
     return RP_OK;
+}
+
+/* The name of a parameter: the given one, or layer.suffix. */
+static rp_err check_name(const rp_layer *layer, const char *suffix, rp_node *keys) {
+    const rp_node *given = find_given(layer, suffix);
+    const rp_node *at = given ? given : rp_node_find(keys, "name");
+    char name[RP_LAYER_NAME_MAX + RP_PARAM_NAME_MAX];
+    const int length = given ? snprintf(name, sizeof name, "%s", rp_node_text(given))
+                             : snprintf(name, sizeof name, "%s.%s", layer->name, suffix);
+    if (length >= RP_PARAM_NAME_MAX) {
+        return rp_node_fail(at,
+                            "layer '%s': the tensor's name '%.200s' has %d characters, expected at "
+                            "most %d",
+                            layer->name, name, length, RP_PARAM_NAME_MAX - 1);
+    }
+    const char *reserved = rp_names_reserved(name);
+    if (reserved) {
+        return rp_node_fail(at,
+                            "layer '%s': the tensor's name would be '%s'; expected one that does "
+                            "not begin with '%s', because checkpoints use that for other entries",
+                            layer->name, name, reserved);
+    }
+    return RP_OK;
+}
+
+rp_err rp_names_check(const rp_layer *layer, const rp_layer_plan *plan, rp_node *keys) {
+    rp_err err;
+    RP_TRY(check_suffixes(layer, plan));
+    for (uint32_t i = 0; i < plan->param_count; i++) {
+        RP_TRY(plan->param[i].role != RP_PARAM_SCRATCH
+                   ? check_name(layer, plan->param[i].suffix, keys)
+                   : RP_OK);
+    }
+fail:
+    return err;
 }
 
 /* ---- ties ------------------------------------------------------------------------------------ */
@@ -167,7 +213,6 @@ rp_err rp_names_list_params(rp_arena *arena, rp_model *model) {
     RP_TRY(RP_ARENA_NEW(arena, model->param_count + 1, &model->param));
     for (uint32_t i = 0; i < model->layer_count; i++) {
         const rp_layer *layer = &model->layer[i];
-        RP_TRY(check_suffixes(layer, &model->plan[i]));
         for (uint32_t j = 0; j < model->plan[i].param_count; j++) {
             const rp_param *from = &model->plan[i].param[j];
             const rp_node *given = find_given(layer, from->suffix);

@@ -25,6 +25,9 @@ static rp_digest_optimise optimise_of(const digest_executor *e, const rp_optimis
 
 static void digest_update(digest_executor *e, const rp_optimise *by, uint32_t trained) {
     const uint32_t states = e->as.base.layout->state_count;
+    if (e->as.base.layout->far[trained]) {
+        return;
+    }
     rp_digest_optimise at = optimise_of(e, by, trained);
     rp_digest_update(&at);
     digest_block(e, by->weights)[trained] = at.weight;

@@ -113,6 +113,10 @@ typedef struct {
     /* the largest tensor with uses elsewhere: memory for a total and for one term; 0: none */
     size_t tie_bytes;
     bool *repeats; /* by trained parameter: not the first use of its tensor */
+    /* By trained parameter: without a flush, a use whose owner is in another stage. Its forwards
+     * and backwards see the owner's values, in slots. No optimiser step changes the copy in a
+     * block, which no pass reads. */
+    bool *far;
 
     uint32_t slots; /* the most forwards in flight */
     /* Slots whose stash is on the device. If fewer than `slots`, the first leave_count parts of the

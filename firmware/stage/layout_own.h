@@ -37,6 +37,11 @@ rp_err rp_layout_place_groups(rp_arena *arena, const rp_job *job, rp_layout *lay
 rp_err rp_layout_part_stash(rp_arena *arena, const rp_job *job, rp_layout *layout,
                             uint32_t align) RP_MUST_CHECK;
 
+/* layout_ties.c: uses of tied tensors, bytes of their rows, and the scratch memory for their sums.
+ * Needs the trained parameters. errors MEMORY */
+rp_err rp_layout_find_uses(rp_arena *arena, const rp_job *job, rp_layout *layout,
+                           uint32_t align) RP_MUST_CHECK;
+
 /* layout_place.c: storage of values and gradients by lifetime, and its buffers. errors MEMORY */
 rp_err rp_layout_place(rp_arena *arena, const rp_job *job, rp_layout *layout) RP_MUST_CHECK;
 

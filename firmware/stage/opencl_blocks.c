@@ -142,9 +142,35 @@ fail:
     return err;
 }
 
+/* Limits the call to one trained parameter; its numbers are those of a call for whole blocks. */
+static void limit_call(const rp_opencl *e, const rp_optimise *by, uint32_t trained, uint32_t count,
+                       rp_optim_call *call) {
+    const uint32_t states = e->base.layout->state_count;
+    call->w = rp_opencl_flat(e, by->weights)->part[trained];
+    call->g = rp_opencl_flat(e, gradient)->part[trained];
+    call->count = count;
+    for (uint32_t s = 0; s < states; s++) {
+        const rp_block state = {RP_BLOCK_STATE, by->replica * states + s};
+        call->state[s] = rp_opencl_flat(e, state)->part[trained];
+    }
+}
+
 rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) {
-    const rp_optim_call call = optim_call(e, by);
-    return call.optim->kind->step(&call);
+    const rp_layout *layout = e->base.layout;
+    rp_optim_call call = optim_call(e, by);
+    rp_err err = RP_OK;
+    if (layout->far_count == 0) {
+        return call.optim->kind->step(&call);
+    }
+    for (uint32_t p = 0; p < layout->param_count; p++) { /* all but the copies of far tensors */
+        const uint32_t t = layout->trained[p];
+        if (t != RP_NOT_TRAINED && !layout->far[t]) {
+            limit_call(e, by, t, (uint32_t)rp_shape_count(&e->param[p].grad.shape), &call);
+            RP_TRY(call.optim->kind->step(&call));
+        }
+    }
+fail:
+    return err;
 }
 
 rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) {

@@ -109,8 +109,10 @@ static void name_of(const rp_stage *stage, const rp_export *tensor, char *name, 
     if (tensor->set != NO_SET) {
         rp_method_set_prefix(&stage->job->method, tensor->set, prefix, sizeof prefix);
     }
-    (void)snprintf(name, bytes, "%s%s%s%s%s", prefix, tensor->state ? "optim." : "",
-                   tensor->state ? tensor->state : "", tensor->state ? "." : "", tensor->of->name);
+    const int length =
+        snprintf(name, bytes, "%s%s%s%s%s", prefix, tensor->state ? "optim." : "",
+                 tensor->state ? tensor->state : "", tensor->state ? "." : "", tensor->of->name);
+    RP_ASSERT(length >= 0 && (size_t)length < bytes); /* RP_PARAM_NAME_MAX */
 }
 
 rp_err rp_stage_tensor_at(const rp_stage *stage, uint32_t index, char *name, size_t name_bytes,

@@ -245,6 +245,23 @@ static void print_tokens(const rp_data *data) {
     (void)printf("\n");
 }
 
+/* One line for each tensor that several layers share. */
+static void print_tied(const rp_model *model) {
+    for (uint32_t owner = 0; owner < model->param_count; owner++) {
+        if (!model->param[owner].tied || model->param[owner].owner != owner) {
+            continue;
+        }
+        (void)printf("tied: %s (", model->param[owner].name);
+        for (uint32_t p = owner; p < model->param_count; p++) {
+            if (model->param[p].owner == owner) {
+                (void)printf("%s%s", p > owner ? ", " : "",
+                             model->layer[model->param[p].layer].name);
+            }
+        }
+        (void)printf(")\n");
+    }
+}
+
 static void print_checked(const rp_runfile *run) {
     const rp_data *data = &run->data;
     const size_t parameters = rp_model_tensor_count(run->model, RP_PARAM_TRAINED);
@@ -258,6 +275,7 @@ static void print_checked(const rp_runfile *run) {
     if (data->type == RP_I32) {
         print_tokens(data);
     }
+    print_tied(run->model);
     if (data->test_path) {
         const bool key = strncmp(data->test_path, "data.", 5) == 0;
         (void)printf("no test part: %s %s, so the run ends without a test result\n",
@@ -280,6 +298,26 @@ static json_t *describe_tokens(const rp_data *data) {
     return object;
 }
 
+/* Tensors that several layers share, each with the names of these layers. */
+static json_t *describe_tied(const rp_model *model) {
+    json_t *list = json_array();
+    for (uint32_t owner = 0; owner < model->param_count; owner++) {
+        if (!model->param[owner].tied || model->param[owner].owner != owner) {
+            continue;
+        }
+        json_t *layers = json_array();
+        for (uint32_t p = owner; p < model->param_count; p++) {
+            if (model->param[p].owner == owner) {
+                (void)json_array_append_new(layers,
+                                            json_string(model->layer[model->param[p].layer].name));
+            }
+        }
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:o}", "tensor", model->param[owner].name, "layers", layers));
+    }
+    return list;
+}
+
 static rp_err print_checked_json(const rp_runfile *run) {
     const rp_data *data = &run->data;
     json_t *notes = json_array();
@@ -289,14 +327,14 @@ static rp_err print_checked_json(const rp_runfile *run) {
             notes = NULL; /* json_pack() fails then */
         }
     }
-    json_t *object =
-        json_pack("{s:i, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I, s:o}", "version", 1, "status",
-                  "checked", "model", run->model_name, "parameters",
-                  (json_int_t)rp_model_tensor_count(run->model, RP_PARAM_TRAINED), "schedule",
-                  run->method.kind->name, "stages", (int)run->stages, "steps",
-                  (json_int_t)run->steps, "samples", (json_int_t)data->count[RP_SPLIT_TRAIN],
-                  "validation_samples", (json_int_t)data->count[RP_SPLIT_VALIDATION],
-                  "test_samples", (json_int_t)data->count[RP_SPLIT_TEST], "notes", notes);
+    json_t *object = json_pack(
+        "{s:i, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o}", "version", 1, "status",
+        "checked", "model", run->model_name, "parameters",
+        (json_int_t)rp_model_tensor_count(run->model, RP_PARAM_TRAINED), "schedule",
+        run->method.kind->name, "stages", (int)run->stages, "steps", (json_int_t)run->steps,
+        "samples", (json_int_t)data->count[RP_SPLIT_TRAIN], "validation_samples",
+        (json_int_t)data->count[RP_SPLIT_VALIDATION], "test_samples",
+        (json_int_t)data->count[RP_SPLIT_TEST], "notes", notes, "tied", describe_tied(run->model));
     if (data->type == RP_I32) {
         (void)json_object_set_new(object, "tokens", describe_tokens(data));
     }

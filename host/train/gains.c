@@ -16,6 +16,19 @@ static uint32_t trained_param(const rp_train *train, uint32_t stage, size_t i) {
     return p;
 }
 
+/* A tensor that several layers share counts once, at its first use, which its updates reach. */
+static bool is_owner(const rp_train *train, uint32_t param) {
+    return train->run->model->param[param].owner == param;
+}
+
+static size_t count_owned(const rp_train *train, uint32_t stage, size_t count) {
+    size_t owned = 0;
+    for (size_t i = 0; i < count; i++) {
+        owned += is_owner(train, trained_param(train, stage, i));
+    }
+    return owned;
+}
+
 static rp_err post_gains(rp_train *train, uint32_t board, uint64_t effect, const double *gain,
                          size_t count) {
     const rp_Frame frame = {.which_body = RP_KIND_PREDICTION_GAIN,
@@ -50,6 +63,7 @@ static rp_err update_gains(rp_train *train, uint32_t board, const rp_PredictionE
                            const double *sums, size_t count) {
     const uint64_t step = report->step;
     const uint64_t effect = report->effect;
+    const size_t owned = count_owned(train, rp_train_first_stage(train, board), count);
     double mean = 0;
     size_t fallen = 0;
     rp_err err;
@@ -61,25 +75,25 @@ static rp_err update_gains(rp_train *train, uint32_t board, const rp_PredictionE
     }
     for (size_t i = 0; i < count; i++) {
         const uint32_t param = trained_param(train, rp_train_first_stage(train, board), i);
-        if (param == train->run->model->param_count) {
-            return rp_fail(RP_ERR_PEER,
-                           "board %s sent a probe of %zu parameters, more than it holds",
-                           train->ring->board[board].name, count);
-        }
         const rp_gain_sample probe = {sums[i], sums[count + i], sums[2 * count + i]};
         train->gain[i] = rp_gain_estimator_add(&train->estimator, step, effect, param, &probe);
-        mean += train->gain[i] / (double)count;
-        fallen += train->gain[i] == 0;
+        if (is_owner(train, param)) {
+            mean += train->gain[i] / (double)owned;
+            fallen += train->gain[i] == 0;
+        }
     }
     RP_ASSERT(count <= train->run->model->param_count && fallen <= count);
     RP_TRY(post_gains(train, board, effect, train->gain, count));
+    if (owned == 0) { /* the stage only has uses of other stages' tensors */
+        return RP_OK;
+    }
     RP_TRY(rp_record_event(rp_train_record(train),
                            &(rp_run_event){.kind = RP_EVENT_TRUST,
                                            .step = step + 1,
                                            .stage = rp_train_first_stage(train, board),
                                            .gain = mean,
                                            .fallen = fallen,
-                                           .tensors = count}));
+                                           .tensors = owned}));
 fail:
     return err;
 }
@@ -104,14 +118,34 @@ static rp_err check_staleness(const rp_train *train, uint32_t board,
     return RP_OK;
 }
 
+/* Adds up the errors and the stale errors of a stage's parameters. errors PEER: too many */
+static rp_err sum_errors(const rp_train *train, uint32_t board, const double *sums, size_t count,
+                         double *error, double *stale) {
+    const uint32_t stage = rp_train_first_stage(train, board);
+    *error = *stale = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t param = trained_param(train, stage, i);
+        if (param == train->run->model->param_count) {
+            return rp_fail(RP_ERR_PEER,
+                           "board %s sent a probe of %zu parameters, more than it holds",
+                           train->ring->board[board].name, count);
+        }
+        if (is_owner(train, param)) {
+            *error += sums[i];
+            *stale += sums[count + i];
+        }
+    }
+    return RP_OK;
+}
+
 /* Sums of squares by parameter: of the error, the stale error and the prediction. */
 rp_err rp_train_on_prediction(rp_train *train, uint32_t board, const rp_message *message) {
     const rp_PredictionError *report = &message->frame.body.prediction_error;
     const size_t bytes = message->part[0].bytes;
     const size_t count = bytes / sizeof(double) / RP_PROBE_NORMS;
     const double *sums = message->part[0].data;
-    double error = 0;
-    double stale = 0;
+    double error;
+    double stale;
     rp_err err;
     rp_ring_note_progress(train->ring);
     if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double)) {
@@ -119,10 +153,7 @@ rp_err rp_train_on_prediction(rp_train *train, uint32_t board, const rp_message 
                        train->ring->board[board].name, bytes);
     }
     RP_TRY(check_staleness(train, board, report));
-    for (size_t i = 0; i < count; i++) {
-        error += sums[i];
-        stale += sums[count + i];
-    }
+    RP_TRY(sum_errors(train, board, sums, count, &error, &stale));
     const rp_sink_prediction line = {.step = report->step,
                                      .stage = board,
                                      .gap = report->staleness,

@@ -271,6 +271,70 @@ static void an_op_of_too_many_pieces_is_refused(void **state) {
     rp_arena_finish(&arena);
 }
 
+static rp_parcel make_row(fixture *f, uint64_t step, uint32_t first, uint32_t count) {
+    rp_parcel parcel = make_parcel(f, 0, step, first, count);
+    parcel.part[0] = rp_part_of_bytes(&f->sample[first], SAMPLE_BYTES);
+    return parcel;
+}
+
+static void open_rows(fixture *f) {
+    const rp_port_in_options options = {
+        .name = "tied gradients of stage 2",
+        .form = {.tensor_count = 1, .sample_bytes = {SAMPLE_BYTES}, .is_sum = true},
+        .pending_max = PENDING,
+        .source_count = 1};
+    *f = (fixture){0};
+    rp_arena_init(&f->arena, "test", 0);
+    expect_ok(rp_port_in_open(&f->arena, &options, &f->port));
+}
+
+/* Where an op reads one row, several parcels are the peer's fault. */
+static void a_row_in_several_parcels_is_refused(void **state) {
+    (void)state;
+    const rp_port_want want = {.step = 4, .samples = {0, 16}};
+    rp_port_pieces pieces;
+    fixture f;
+    bool ready;
+    open_rows(&f);
+    rp_parcel parcel = make_row(&f, 4, 0, 5);
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    expect_ok(rp_port_in_gather_one(f.port, &want, &pieces, &ready));
+    assert_false(ready);
+    parcel = make_row(&f, 4, 5, 11);
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    expect_err(rp_port_in_gather_one(f.port, &want, &pieces, &ready), RP_ERR_PEER);
+    assert_false(ready);
+    expect_message("tied gradients of stage 2: step 4 samples [0, +16) arrived in 2 parcels, "
+                   "expected one");
+    close_port(&f);
+    open_rows(&f);
+    parcel = make_row(&f, 4, 0, 16);
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    expect_ok(rp_port_in_gather_one(f.port, &want, &pieces, &ready));
+    assert_true(ready);
+    assert_int_equal(pieces.count, 1);
+    close_port(&f);
+}
+
+/* A sum cannot be cut: its samples are those of the op. */
+static void a_sum_of_other_samples_is_refused(void **state) {
+    (void)state;
+    static const rp_range others[] = {{0, 9}, {4, 13}, {0, 20}};
+    const rp_port_want want = {.step = 4, .samples = {4, 12}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        rp_port_pieces pieces;
+        fixture f;
+        bool ready;
+        open_rows(&f);
+        const rp_parcel parcel = make_row(&f, 4, others[i].first, others[i].count);
+        expect_ok(rp_port_in_push(f.port, &parcel));
+        expect_err(rp_port_in_gather(f.port, &want, &pieces, &ready), RP_ERR_PEER);
+        assert_false(ready);
+        expect_message("no op asks for a sum of these samples");
+        close_port(&f);
+    }
+}
+
 /* A sum over samples has one row whatever their number; an op takes all of them, in their order. */
 static void sums_are_taken_whole(void **state) {
     (void)state;
@@ -318,6 +382,8 @@ int main(void) {
         cmocka_unit_test(training_waits_while_an_evaluation_runs),
         cmocka_unit_test(an_op_of_too_many_pieces_is_refused),
         cmocka_unit_test(sums_are_taken_whole),
+        cmocka_unit_test(a_row_in_several_parcels_is_refused),
+        cmocka_unit_test(a_sum_of_other_samples_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,26 @@ class Output(program.Case):
         self.assertTrue(out.strip())
         self.assertFalse((self.dir / "out").exists())
         out, _ = self.ringpipe("train", self.run_file(), "--dry-run", "--format", "json")
-        json.loads(out)
+        self.assertEqual(json.loads(out)["tied"], [])
+
+    def test_dry_run_of_tied_weights(self):
+        (self.dir / "tied.yaml").write_text("""\
+input: data
+layers:
+- {name: fc1, kind: dense, out: 20}
+- {name: fc2, kind: dense, out: 20}
+- {name: fc3, kind: dense, out: 20, names: {weight: fc2.weight, bias: fc1.bias}}
+- {name: fc4, kind: dense, out: 20, names: {weight: fc2.weight}}
+- {name: fc5, kind: dense, out: classes}
+""")
+        words = ("train", self.run_file(), "--dry-run", "--set", "model=tied.yaml", "--set",
+                 "cut=[fc3]")
+        out, _ = self.ringpipe(*words)
+        self.assertIn("tied: fc1.bias (fc1, fc3)\ntied: fc2.weight (fc2, fc3, fc4)\n", out)
+        out, _ = self.ringpipe(*words, "--format", "json")
+        self.assertEqual(json.loads(out)["tied"],
+                         [{"tensor": "fc1.bias", "layers": ["fc1", "fc3"]},
+                          {"tensor": "fc2.weight", "layers": ["fc2", "fc3", "fc4"]}])
 
     def test_demo_file(self):
         demo = program.SOURCE / "host" / "cli" / "demo.yaml"

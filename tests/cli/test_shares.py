@@ -18,6 +18,15 @@ schedule: %s
 cut: [fc2, fc3]
 """
 HALVES = [[0, 1], [0, 0.5, 1], [0, 1]]
+# Layers fc2 and fc3, on different stages, share their weights.
+TIED = """\
+input: data
+layers:
+- {name: fc1, kind: dense, out: 20}
+- {name: fc2, kind: dense, out: 20}
+- {name: fc3, kind: dense, out: 20, names: {weight: fc2.weight}}
+- {name: fc4, kind: dense, out: classes}
+"""
 # Shares that cut microbatches, one that has samples in no step, one that has none in the short one.
 UNEVEN = [[0, 0.3, 1], [0, 0.2, 0.25, 0.7, 1], [0, 0.02, 0.95, 1]]
 
@@ -78,6 +87,17 @@ class Shares(program.Case):
                 for part in ("train", "test"):
                     if part in one and "loss" in one[part]:
                         self.assertAlmostEqual(one[part]["loss"], other[part]["loss"], 4)
+
+    def test_tied_weights(self):
+        """The last step has one sample, so only one board of the shared stage has a gradient."""
+        model = self.dir / "tied.yaml"
+        model.write_text(TIED, encoding="utf-8")
+        words = ("--set", f"model={model}", "--set", "data.train=65")
+        plan = self.run_row("train", "row", "1f1b", *words)
+        self.ringpipe("train", self.row, "--out", "shared", *words,
+                      *self.shared_words(plan, HALVES))
+        self.expect_close("row", "shared")
+        self.assertNotIn("fc3.weight", read_weights(self.dir / "shared" / "weights.safetensors"))
 
     def test_sizes_of_shares(self):
         """Microbatches of a size by direction, of each board's share."""

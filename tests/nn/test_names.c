@@ -119,6 +119,36 @@ static void long_names(void **state) {
     refuse(layer, RP_ERR_USAGE, "a parameter's name has 1 to 160 of");
 }
 
+/* Names that checkpoints use for other entries: the message has file, line and key. */
+static void reserved_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *layers, *said;
+    } cases[] = {
+        {EMBED HEAD("{weight: optim.w}"), "m.yaml:4: layers[1].names.weight: layer 'head': the "
+                                          "tensor's name would be 'optim.w'; expected one that "
+                                          "does not begin with 'optim.'"},
+        {EMBED HEAD("{bias: older.b}"), "layers[1].names.bias: "},
+        {EMBED HEAD("{bias: centre.b}"), "not begin with 'centre.'"},
+        {EMBED HEAD("{bias: replica.3.b}"), "not begin with 'replica.'"},
+        {EMBED HEAD("{bias: __metadata__}"), "not begin with '__metadata__'"},
+        {EMBED "  - {name: optim, kind: linear, out: 9}\n",
+         "m.yaml:4: layers[1].name: layer 'optim': the tensor's name would be 'optim.weight'"},
+        {EMBED "  - {name: replica.0, kind: linear, out: 9}\n", "would be 'replica.0.weight'"},
+    };
+    rp_model *model;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        refuse(cases[i].layers, RP_ERR_USAGE, cases[i].said);
+    }
+    /* names without a tensor, other beginnings, and a layer whose tensors have other names */
+    expect_ok(parse(EMBED "  - {name: older, kind: relu}\n"
+                          "  - {name: optimum, kind: linear, out: 9}\n",
+                    &model));
+    expect_ok(parse(EMBED "  - {name: centre, kind: linear, out: 9, bias: false, "
+                          "names: {weight: middle.weight}}\n",
+                    &model));
+}
+
 static void rows_of_a_cut(void **state) {
     (void)state;
     static const uint32_t three[] = {0, 1, 2, 4};
@@ -167,6 +197,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(layers_with_one_name_share_the_tensor, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(long_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(reserved_names, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_a_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(frozen_uses, setup, teardown),
     };

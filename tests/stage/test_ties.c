@@ -1,6 +1,8 @@
 /* Tied weights: layers that share tensors on one stage, on several stages, and on several stages of
  * one node train the same. */
 #include "agent/ring.h"
+#include "base/safetensors.h"
+#include "nn/names.h"
 
 static const char model[] =
     "input: [4]\nlayers:\n"
@@ -123,6 +125,71 @@ static void a_write_reaches_every_use(void **state) {
     }
 }
 
+/* The values of the tensor's use on a stage that does not save it; the tensor has 25 elements. */
+static void read_copy(const test_ring *ring, uint32_t stage, const char *tensor, float *out) {
+    rp_stage *at = ring->board[stage].stage;
+    for (uint32_t i = 0; i < rp_stage_tensor_count(at, false); i++) {
+        char name[256];
+        rp_shape shape;
+        expect_ok(rp_stage_tensor_at(at, i, name, sizeof name, &shape));
+        if (strcmp(name, tensor) == 0) {
+            expect_ok(rp_stage_tensor_read(at, i, 0, 25, out));
+            return;
+        }
+    }
+    fail_msg("stage %u has no tensor %s", stage, tensor);
+}
+
+/* Without a flush only the owner, stage 1, updates b.weight: the copies of stages 2 and 3, which
+ * nothing reads, stay. */
+static void copies_of_far_tensors_stay(void **state) {
+    (void)state;
+    static const char *const schedules[] = {"pipedream", "pipeoptim"};
+    for (size_t s = 0; s < sizeof schedules / sizeof *schedules; s++) {
+        float before[25], after[25];
+        char job[512];
+        test_ring ring;
+        write_job(job, sizeof job, schedules[s]);
+        test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[b, c, d]", 4);
+        read_copy(&ring, 1, "b.weight", before);
+        test_ring_run(&ring);
+        for (uint32_t k = 1; k < 4; k++) {
+            read_copy(&ring, k, "b.weight", after);
+            assert_int_equal(memcmp(before, after, sizeof before) == 0, k > 1);
+        }
+        test_ring_close(&ring);
+    }
+}
+
+/* A board that has added all rows waits for the host's decision, no longer for its neighbour. */
+static void a_wait_after_the_exchange(void **state) {
+    (void)state;
+    char job[512];
+    test_ring ring;
+    write_job(job, sizeof job, "gpipe");
+    test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[b1]", 2);
+    test_ring_start(&ring);
+    rp_runner *runner = ring.node[0].runner;
+    const int64_t end_ns = rp_clock_now_ns(&ring.clock) + 60 * RP_NS_PER_S;
+    rp_runner_place place = {0};
+    while (!(place.waits && place.settled)) { /* nobody reads the boards' reports */
+        assert_true(rp_clock_now_ns(&ring.clock) < end_ns);
+        test_ring_feed(&ring);
+        for (uint32_t n = 0; n < ring.nodes; n++) {
+            test_node *node = &ring.node[n];
+            test_step_pair(&node->control);
+            test_step_pair(&node->feed);
+            test_step_pair(&node->hop[1 - n]);
+            expect_ok(rp_runner_step(node->runner, &node->active));
+        }
+        place = rp_runner_place_of(runner);
+    }
+    assert_int_equal(rp_runner_wait_of(runner).what, RP_WAITING_DECISION);
+    while (test_ring_step(&ring)) {
+    }
+    test_ring_close(&ring);
+}
+
 static const rp_layout *layout_of(rp_arena *arena, const char *schedule, uint32_t stage) {
     char text[512];
     rp_job *job;
@@ -178,13 +245,43 @@ static void refusals(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A model cannot give a name that begins like those of another set or of a state, and the longest
+ * one fits, after its prefixes, into files and messages. */
+static void names_in_checkpoints(void **state) {
+    (void)state;
+    const rp_method methods[] = {{.weights = RP_WEIGHTS_DOUBLE}, {.replicas = RP_REPLICAS_MAX}};
+    size_t longest_set = 0;
+    size_t longest_state = 0;
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        for (uint32_t set = 0; set <= methods[m].replicas; set++) {
+            char prefix[32];
+            rp_method_set_prefix(&methods[m], set, prefix, sizeof prefix);
+            assert_non_null(rp_names_reserved(prefix));
+            longest_set = strlen(prefix) > longest_set ? strlen(prefix) : longest_set;
+        }
+    }
+    for (const rp_optim_kind *const *kind = rp_optim_kinds; *kind; kind++) {
+        for (const char *const *name = (*kind)->state_names; *name; name++) {
+            longest_state = strlen(*name) > longest_state ? strlen(*name) : longest_state;
+        }
+    }
+    const size_t longest =
+        longest_set + strlen("optim.") + longest_state + strlen(".") + RP_PARAM_NAME_MAX - 1;
+    assert_non_null(rp_names_reserved("optim.w"));
+    assert_true(longest <= RP_ST_NAME_MAX);
+    assert_true(longest < sizeof((rp_Tensor *)0)->name);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cut_is_one_stage),
         cmocka_unit_test(stages_of_a_node),
         cmocka_unit_test(a_write_reaches_every_use),
+        cmocka_unit_test(copies_of_far_tensors_stay),
+        cmocka_unit_test(a_wait_after_the_exchange),
         cmocka_unit_test(memory_of_uses),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(names_in_checkpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

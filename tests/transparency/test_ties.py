@@ -66,6 +66,20 @@ class Golden(Chain):
             self.assertEqual([hint[key] for key in ("layer", "peer_layer", "tensor", "stage")],
                              ["d0", "d3", "d0.weight", 0])
 
+    def test_probes_count_a_tensor_once(self):
+        """The last stage only has a use of the first stage's tensor, so its errors are 0."""
+        for schedule in ("{kind: spectrain, probe: 4}",
+                         "{kind: pipeoptim, horizon: measured, probe: 4}"):
+            out, _ = self.run_schedule(schedule, *SAMPLE_BY_SAMPLE, "train.epochs=8")
+            text = (self.dir / out / "log.jsonl").read_text()
+            log = [json.loads(line) for line in text.splitlines()]
+            errors = {k: [e["stale_error"] for e in log
+                          if e.get("event") == "prediction" and e["stage"] == k] for k in (2, 3)}
+            self.assertGreater(max(errors[2]), 0)
+            self.assertEqual(set(errors[3]), {0})
+            trusted = {e["stage"]: e["tensors"] for e in log if e.get("event") == "trust"}
+            self.assertEqual(trusted, dict.fromkeys((0, 1, 2), 1) if "measured" in schedule else {})
+
     def test_refused(self):
         """Where the copies would not stay equal, the message says why, and what to do."""
         for key, why in (("clip_norm_stage: 1", "by its own norm"),
