@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 #include "data/vocab.h"
-#include "predict/beam.h"
 #include "lab/lab.h"
+#include "predict/beam.h"
 #include "push/several.h"
 
 #define AT(member) offsetof(rp_cli_args, member)
@@ -339,7 +339,7 @@ rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *co
         .wait_s = RP_CLI_WAIT_UNSAID,
         .jobs = 1,
         .minutes = 5,
-        .model = {.split = "test", .top = 1, .tokens = 100},
+        .model = {.split = "test"},
         .sim = {.executor = "digest", .faults = "none", .seeds = {1, 1}},
         .draw = {.stages = 4, .micro = 8},
         .image = {.runner = "dd"},

@@ -38,7 +38,7 @@ fail:
 
 static rp_err read_temperature(const char *text, double *out) {
     char *end = NULL;
-    *out = text ? strtod(text, &end) : 0;
+    *out = text ? strtod(text, &end) : -1;
     return !text || (end != text && *end == '\0' && *out >= 0 && *out <= 1000)
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
@@ -52,7 +52,7 @@ static rp_err predict_text(rp_arena *arena, const rp_cli_args *args) {
                                .tokens = args->model.tokens,
                                .beam = args->model.beam,
                                .seed = args->sim.seeds.first,
-                               .top = args->model.top < 1 ? 1 : args->model.top,
+                               .top = args->model.top,
                                .format = format_of(args->format),
                                .out = stdout};
     rp_board board;
@@ -73,8 +73,11 @@ rp_err rp_verb_predict(rp_arena *arena, const rp_cli_args *args) {
     if ((args->words.count > 1) == (args->model.text != NULL)) {
         return rp_fail(RP_ERR_USAGE, "predict: expected DIR FILE..., or DIR --text TEXT");
     }
-    if (args->model.beam > 0 && !args->model.text) {
-        return rp_fail(RP_ERR_USAGE, "predict: --beam applies only to the translation of a text");
+    if (!args->model.text && (args->model.beam || args->model.tokens || args->model.temperature)) {
+        return rp_fail(RP_ERR_USAGE, "predict: --%s applies only with --text",
+                       args->model.beam     ? "beam"
+                       : args->model.tokens ? "tokens"
+                                            : "temperature");
     }
     return args->model.text ? predict_text(arena, args) : predict_files(arena, args);
 }

@@ -35,14 +35,37 @@ static bool is_translator(const rp_trained *net) {
            net->about.sample.dim[0] == 2 * rp_trained_rows(net);
 }
 
+/* What the net makes of a text decides which options have a meaning. */
+static rp_err check_options(const rp_texter *t) {
+    const rp_text_options *o = &t->options;
+    const bool continues = !t->translates && rp_trained_rows(&t->net) > 1;
+    const struct {
+        bool given, applies;
+        const char *name, *nets;
+    } option[] = {
+        {o->beam > 0, t->translates, "beam", "translate, which are trained on pairs of sentences"},
+        {o->tokens > 0, continues, "tokens", "continue a text"},
+        {o->temperature >= 0, continues, "temperature", "continue a text"},
+        {o->top > 0, !t->translates && !continues, "top", "give a class"},
+    };
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
+        if (option[i].given && !option[i].applies) {
+            return rp_fail(RP_ERR_USAGE, "%s: --%s applies only to nets that %s", o->folder,
+                           option[i].name, option[i].nets);
+        }
+    }
+    return RP_OK;
+}
+
+static void fill_defaults(rp_text_options *options) {
+    options->tokens = options->tokens > 0 ? options->tokens : 100;
+    options->top = options->top > 0 ? options->top : 1;
+    options->beam = options->beam > 0 ? options->beam : 1;
+    options->temperature = options->temperature > 0 ? options->temperature : 0;
+}
+
 static rp_err check_net(const rp_texter *t) {
     const rp_description *about = &t->net.about;
-    if (t->options.beam > 0 && !t->translates) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: --beam applies only to nets that translate, which are trained on pairs "
-                       "of sentences",
-                       t->options.folder);
-    }
     if (t->translates) {
         return t->options.format != RP_PREDICT_CSV
                    ? RP_OK
@@ -101,6 +124,8 @@ rp_err rp_text_open(rp_arena *arena, const rp_text_options *options, rp_texter *
     RP_TRY(rp_trained_read(arena, options->folder, options->weights, &t->net));
     t->translates = is_translator(&t->net);
     RP_TRY(check_net(t));
+    RP_TRY(check_options(t));
+    fill_defaults(&t->options);
     t->time = t->net.about.sample.dim[0] / (t->translates ? 2 : 1);
     RP_TRY(RP_ARENA_NEW(arena, t->time, &t->id));
     RP_TRY(RP_ARENA_NEW(arena, rp_network_outputs(t->net.network), &t->y));
@@ -267,7 +292,7 @@ static rp_err translate(rp_texter *t, const rp_device *device) {
     char *translation;
     rp_err err;
     RP_TRY(rp_translator_open(t->arena, t->net.network, &t->net.about.vocab, t->time,
-                              t->options.beam > 0 ? t->options.beam : 1, &translator));
+                              t->options.beam, &translator));
     RP_TRY(rp_translate(translator, t->arena, t->id, 1, &translation));
     RP_TRY(print_translation(t, translation, device));
 fail:

@@ -10,11 +10,13 @@ typedef struct {
     const char *folder;  /* run folder */
     const char *weights; /* file of weights; NULL: that of the folder */
     const char *text;
-    uint32_t tokens;    /* that continue the text; a classifier has none */
-    double temperature; /* 0: the likeliest token; otherwise drawn from softmax(y / temperature) */
-    uint32_t beam;      /* hypotheses of a translation; 0: not given, 1 */
-    uint64_t seed;      /* of what is drawn */
-    uint32_t top;       /* classes in an answer */
+    uint32_t tokens; /* that continue the text; 0: not given, 100 */
+    /* 0: the likeliest token; otherwise drawn from softmax(y / temperature); negative: not given, 0
+     */
+    double temperature;
+    uint32_t beam; /* hypotheses of a translation; 0: not given, 1 */
+    uint64_t seed; /* of what is drawn */
+    uint32_t top;  /* classes in an answer; 0: not given, 1 */
     rp_predict_format format;
     FILE *out;
 } rp_text_options;

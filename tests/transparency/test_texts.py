@@ -228,6 +228,11 @@ cut: []
             self.assertGreater(json.loads(text)["eval"]["bleu"], 90)
         for words in (("eval", "copy"), ("predict", "copy", "two.yaml")):
             self.assertIn("--beam applies only", self.refused(*words, "--beam", "2"))
+        for option in ("--tokens", "--temperature"):
+            self.assertIn(f"{option} applies only to nets that continue a text", self.refused(
+                "predict", "copy", "--text", "red", option, "2"))
+            self.assertIn(f"{option} applies only with --text",
+                          self.refused("predict", "copy", "two.yaml", option, "2"))
         self.assertIn("reads the first 6 of them", self.ringpipe(
             "predict", "copy", "--text", "red green blue black white grey red")[1])
 
@@ -282,6 +287,8 @@ cut: []
         drawn = [self.ringpipe(*words, "--temperature", "2", "--seed", seed)[0] for seed in "112"]
         self.assertEqual(drawn[0], drawn[1])
         self.assertNotEqual(drawn[0], drawn[2])
+        self.assertIn("--top applies only to nets that give a class", self.refused(*words, "--top",
+                                                                                    "2"))
         said = self.refused("predict", self.dir / "out", "--text", "a?")
         self.assertIn("'?' does not occur", said)
         self.assertIn("or DIR --text", self.refused("predict", self.dir / "out"))
