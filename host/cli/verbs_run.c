@@ -341,10 +341,24 @@ static rp_err print_checked_json(const rp_runfile *run) {
     return rp_json_print(object, 0, stdout);
 }
 
+/* Checks the stages of a given plan, or of a cut that the run file states. */
+static rp_err check_stages(rp_arena *arena, const rp_controller_options *options, rp_runfile *run) {
+    rp_plan *plan;
+    rp_err err;
+    if (options->plan) {
+        RP_TRY(rp_planfile_read(arena, options->plan, run, "opencl", &plan));
+        run->stages = plan->stage_count; /* boards may share a stage */
+        return RP_OK;
+    }
+    RP_TRY(rp_runfile_check_cut(run));
+    RP_TRY(run->cut_auto ? RP_OK : rp_planfile_check_ties(run, &run->method, &run->cut));
+fail:
+    return err;
+}
+
 static rp_err check_run(const rp_controller_options *options) {
     rp_arena arena;
     rp_runfile runfile = {0};
-    rp_plan *plan;
     rp_arena_init(&arena, "run", 0);
     rp_err err =
         rp_runfile_read(&arena, options->run_path, options->set, options->set_count, &runfile);
@@ -365,13 +379,7 @@ static rp_err check_run(const rp_controller_options *options) {
     if (err == RP_OK && runfile.init) {
         err = rp_checkpoint_check_start(&runfile);
     }
-    if (err == RP_OK) {
-        err = options->plan ? rp_planfile_read(&arena, options->plan, &runfile, "opencl", &plan)
-                            : rp_runfile_check_cut(&runfile);
-    }
-    if (err == RP_OK && options->plan) {
-        runfile.stages = plan->stage_count; /* boards may share a stage */
-    }
+    err = err == RP_OK ? check_stages(&arena, options, &runfile) : err;
     if (err == RP_OK) {
         err = rp_data_check(&runfile.data);
     }

@@ -19,7 +19,7 @@ static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) RP_MUST_CH
 static rp_err check_clip(const rp_plan *plan, const rp_runfile *run) RP_MUST_CHECK;
 
 /* A record of a microbatch has no values of tensors of other stages. */
-static rp_err check_ties(const rp_runfile *run, const rp_method *method, const rp_cut *cut) {
+rp_err rp_planfile_check_ties(const rp_runfile *run, const rp_method *method, const rp_cut *cut) {
     rp_err err;
     RP_TRY(rp_method_fit_ties(method, &run->optim, run->model, cut));
     if (run->safety.verify > 0 && !method->kind->flushed && rp_ties_cross(run->model, cut)) {
@@ -62,7 +62,7 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
     RP_TRY(rp_plan_make(arena, &options, &plan));
     take_dials(plan, run);
     RP_TRY(rp_plan_check_training(plan, run->model));
-    RP_TRY(check_ties(run, &run->method, chosen->cut));
+    RP_TRY(rp_planfile_check_ties(run, &run->method, chosen->cut));
     if (chosen->group) {
         RP_TRY(rp_plan_check(plan, run->model));
         RP_TRY(check_clip(plan, run));
@@ -341,7 +341,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_ports(plan, run));
     rp_plan_note_bytes(plan, run->model);
     RP_TRY(rp_plan_cut(arena, plan, run->model, &cut));
-    RP_TRY(check_ties(run, &plan->method, &cut));
+    RP_TRY(rp_planfile_check_ties(run, &plan->method, &cut));
     RP_TRY(rp_fit_memory_note(run, &cut, plan));
     if (plan->steps != run->steps) {
         rp_plan_set_steps(plan, run->steps);

@@ -21,6 +21,10 @@ typedef struct {
     const rp_profile *profile; /* with the boards in the ring's order; NULL: nothing is known */
 } rp_planfile;
 
+/* Whether layers that this cut separates may share tensors. errors USAGE */
+rp_err rp_planfile_check_ties(const rp_runfile *run, const rp_method *method,
+                              const rp_cut *cut) RP_MUST_CHECK;
+
 /* errors USAGE, MEMORY */
 rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **out) RP_MUST_CHECK;
 

@@ -84,14 +84,16 @@ class Golden(Chain):
         """Where the copies would not stay equal, the message says why, and what to do."""
         for key, why in (("clip_norm_stage: 1", "by its own norm"),
                          ("staleness_per_stage: 1, staleness_power: 1", "its own learning rate")):
-            said = self.refused("train", self.run_yaml, "--set",
-                                f"optimizer={{kind: sgd, lr: 0.1, {key}}}")
-            self.assertIn("layers 'd0' (stage 0) and 'd3' (stage 3) share 'd0.weight'", said)
-            self.assertIn(why, said)
-            self.assertIn("both layers on one board", said)
-        said = self.refused("train", self.run_yaml, "--set", "schedule=pipedream", "--set",
-                            "ring.verify=1/4")
-        self.assertIn("ring.verify: with schedule pipedream it cannot recompute", said)
+            for dry in ((), ("--dry-run",)):
+                said = self.refused("train", self.run_yaml, *dry, "--set",
+                                    f"optimizer={{kind: sgd, lr: 0.1, {key}}}")
+                self.assertIn("layers 'd0' (stage 0) and 'd3' (stage 3) share 'd0.weight'", said)
+                self.assertIn(why, said)
+                self.assertIn("both layers on one board", said)
+        for dry in ((), ("--dry-run",)):
+            said = self.refused("train", self.run_yaml, *dry, "--set", "schedule=pipedream",
+                                "--set", "ring.verify=1/4")
+            self.assertIn("ring.verify: with schedule pipedream it cannot recompute", said)
 
 
 class Texts(RingCase):
