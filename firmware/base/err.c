@@ -9,6 +9,7 @@
 #include "base/log_lines.h"
 
 static _Thread_local char last_message[RP_ERR_MESSAGE_BYTES];
+static _Thread_local bool is_held;
 
 const char *rp_err_text(rp_err err) {
     static const char *const texts[] = {
@@ -45,6 +46,12 @@ void rp_err_set_message(const char *message) {
     (void)snprintf(last_message, sizeof last_message, "%s", message);
 }
 
+bool rp_err_hold(bool hold) {
+    const bool before = is_held;
+    is_held = hold;
+    return before;
+}
+
 rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ...) {
     /* formatted separately because the arguments may point into last_message */
     char text[sizeof last_message];
@@ -53,7 +60,9 @@ rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ..
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
     memcpy(last_message, text, sizeof last_message);
-    rp_log_at(RP_LOG_ERROR, file, line, "%s", last_message);
+    if (!is_held) {
+        rp_log_at(RP_LOG_ERROR, file, line, "%s", last_message);
+    }
     return err;
 }
 

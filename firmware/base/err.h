@@ -58,6 +58,10 @@ void rp_err_set_message(const char *message);
 #define rp_fail(err, ...) rp_fail_at((err), __FILE__, __LINE__, __VA_ARGS__)
 rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ...) RP_PRINTF(4, 5);
 
+/* While `hold`, messages of this thread are kept but not logged, because the caller adds the place
+ * to them and fails again. Returns the previous setting. */
+bool rp_err_hold(bool hold);
+
 /* Jumps to `fail:` with the local `rp_err err` set when `call` fails. */
 #define RP_TRY(call)                                                                               \
     do {                                                                                           \

@@ -133,30 +133,42 @@ static rp_err check_types(const rp_model *model, uint32_t index) {
     return RP_OK;
 }
 
-static rp_err plan_layer(const rp_model *model, uint32_t index, const rp_node *keys) {
+static rp_err check_sizes(const rp_layer *layer, const rp_layer_plan *plan) {
+    char text[RP_LAYER_SHAPE_TEXT];
+    if (plan->out.dims >= RP_DIMS_MAX || !rp_shape_check(&plan->out)) {
+        return rp_fail(RP_ERR_SHAPE, "layer '%s': output %s is too large", layer->name,
+                       rp_layer_shape_text(&plan->out, text));
+    }
+    for (uint32_t i = 0; i < plan->param_count; i++) {
+        if (!rp_shape_check(&plan->param[i].shape)) {
+            return rp_fail(RP_ERR_SHAPE, "layer '%s': %s %s is too large", layer->name,
+                           plan->param[i].suffix, rp_layer_shape_text(&plan->param[i].shape, text));
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err plan_checked(const rp_model *model, uint32_t index) {
     const rp_layer *layer = &model->layer[index];
     rp_layer_plan *plan = &model->plan[index];
+    rp_err err;
     for (uint32_t i = 0; i < layer->input_count; i++) {
         model->in[index][i] = *rp_model_shape(model, layer->input[i]);
     }
-    rp_err err = rp_layer_make_plan(layer, model->in[index], plan);
-    err = err == RP_OK ? check_types(model, index) : err;
-    if (err == RP_OK && (plan->out.dims >= RP_DIMS_MAX || !rp_shape_check(&plan->out))) {
-        char text[RP_LAYER_SHAPE_TEXT];
-        err = rp_fail(RP_ERR_SHAPE, "layer '%s': output %s is too large", layer->name,
-                      rp_layer_shape_text(&plan->out, text));
-    }
-    for (uint32_t i = 0; err == RP_OK && i < plan->param_count; i++) {
-        if (!rp_shape_check(&plan->param[i].shape)) {
-            char text[RP_LAYER_SHAPE_TEXT];
-            err = rp_fail(RP_ERR_SHAPE, "layer '%s': %s %s is too large", layer->name,
-                          plan->param[i].suffix, rp_layer_shape_text(&plan->param[i].shape, text));
-        }
-    }
-    if (err == RP_ERR_SHAPE) { /* the layer has reported the numbers; the tree adds the line */
-        char text[400];
-        snprintf(text, sizeof text, "%s", rp_err_message());
-        return rp_node_fail(keys, "%s", text) == RP_OK ? RP_OK : RP_ERR_SHAPE;
+    RP_TRY(rp_layer_make_plan(layer, model->in[index], plan));
+    RP_TRY(check_types(model, index));
+    RP_TRY(check_sizes(layer, plan));
+fail:
+    return err;
+}
+
+/* The layer knows what is wrong, and the tree the line. */
+static rp_err plan_layer(const rp_model *model, uint32_t index, const rp_node *keys) {
+    const bool held = rp_err_hold(true);
+    const rp_err err = plan_checked(model, index);
+    (void)rp_err_hold(held);
+    if (err != RP_OK) {
+        (void)!rp_node_fail(keys, "%s", rp_err_message());
     }
     return err;
 }

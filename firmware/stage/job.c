@@ -125,12 +125,10 @@ static rp_err check_output(const rp_job *job, rp_node *root) {
     if (job->loss_options.ignores && job->target_width < 2) {
         return rp_node_fail(root, "target_width: expected at least 2 with `ignore`");
     }
-    if (rp_loss_check_layout(shape, rp_job_target_rows(job), &job->loss_options) != RP_OK) {
-        char text[400];
-        (void)snprintf(text, sizeof text, "%s", rp_err_message());
-        return rp_node_fail(root, "%s", text);
-    }
-    return RP_OK;
+    const bool held = rp_err_hold(true);
+    const rp_err err = rp_loss_check_layout(shape, rp_job_target_rows(job), &job->loss_options);
+    (void)rp_err_hold(held);
+    return err == RP_OK ? RP_OK : rp_node_fail(root, "%s", rp_err_message());
 }
 
 static rp_err read_advance(rp_node *root, uint32_t stages, rp_method *method) {

@@ -327,11 +327,11 @@ static rp_err read_tokens(rp_arena *arena, const json_t *root, const char *path,
     if ((rules.kind >= RP_TOKENS_CHARS) != (name != NULL)) {
         return fail_key(path, "vocab", "a list of texts for chars and words, and only for them");
     }
+    const bool held = rp_err_hold(true);
     err = rp_vocab_restore(arena, &rules, special, name, out->tokens, &out->vocab);
-    if (err == RP_ERR_FORMAT) {
-        char text[200];
-        (void)snprintf(text, sizeof text, "%s", rp_err_message());
-        return rp_fail(RP_ERR_FORMAT, "%s: `vocab`: %s", path, text);
+    (void)rp_err_hold(held);
+    if (err != RP_OK) {
+        return rp_fail(err, "%s: `vocab`: %s", path, rp_err_message());
     }
 fail:
     return err;

@@ -1,5 +1,6 @@
 #include "run/runfile_own.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,10 @@ static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, const
     }
     RP_TRY(rp_zoo_path(arena, name, out));
     if (*out == name) {
-        return rp_node_path(arena, rp_node_find(root, "model"), out);
+        RP_TRY(rp_node_path(arena, rp_node_find(root, "model"), out));
+        return access(*out, R_OK) == 0
+                   ? RP_OK
+                   : rp_node_fail(rp_node_find(root, "model"), "'%s': %s", *out, strerror(errno));
     }
     if (access(*out, R_OK) != 0) {
         return rp_node_fail(rp_node_find(root, "model"),
@@ -198,12 +202,12 @@ fail:
 
 /* Targets are counted by the loss, and ids are checked for the model. */
 static rp_err take_targets(rp_arena *arena, rp_runfile *run, const rp_node *root) {
+    const bool held = rp_err_hold(true);
     const rp_err err = rp_loss_check_layout(rp_model_out(run->model), rp_runfile_target_rows(run),
                                             &run->loss_options);
+    (void)rp_err_hold(held);
     if (err != RP_OK) {
-        char text[400];
-        (void)snprintf(text, sizeof text, "%s", rp_err_message());
-        return rp_node_fail(root, "model %s: %s", run->model_name, text);
+        return rp_node_fail(root, "model %s: %s", run->model_name, rp_err_message());
     }
     const rp_shape *out = rp_model_out(run->model);
     if (run->data.type == RP_I32 && run->data.classes > 0 && run->data.target_width == 1 &&

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/log_lines.h"
+
 static void every_error_has_a_text_and_an_exit_code(void **state) {
     (void)state;
     for (int e = 0; e < RP_ERR_COUNT; e++) {
@@ -38,6 +40,19 @@ static void fail_keeps_the_message(void **state) {
     assert_string_equal(rp_err_message(), "again: C 7");
 }
 
+/* A caller that adds the place to a message logs it once. */
+static void held_messages_are_not_logged(void **state) {
+    (void)state;
+    const uint64_t before = rp_log_lines_end();
+    assert_false(rp_err_hold(true));
+    expect_err(rp_fail(RP_ERR_SHAPE, "too wide"), RP_ERR_SHAPE);
+    assert_true(rp_err_hold(false));
+    assert_int_equal(rp_log_lines_end(), before);
+    expect_err(rp_fail(RP_ERR_SHAPE, "net.yaml:3: %s", rp_err_message()), RP_ERR_SHAPE);
+    assert_int_equal(rp_log_lines_end(), before + 1);
+    assert_string_equal(rp_err_message(), "net.yaml:3: too wide");
+}
+
 /* The canary of every comparison in the tests: it has to ring. */
 static void a_nan_is_close_to_nothing(void **state) {
     (void)state;
@@ -53,6 +68,7 @@ int main(void) {
         cmocka_unit_test(every_error_has_a_text_and_an_exit_code),
         cmocka_unit_test(an_error_says_whether_trying_again_can_help),
         cmocka_unit_test(fail_keeps_the_message),
+        cmocka_unit_test(held_messages_are_not_logged),
         cmocka_unit_test(a_nan_is_close_to_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

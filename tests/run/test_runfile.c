@@ -737,6 +737,8 @@ static void bad_files_are_refused(void **state) {
             "optimizer: {kind: sgd, lr: 0.01}\n",
             NULL, "`ignore` does not go with `augment.mixup`");
     refused_changed("model: mlp", "model: mpl", "mpl");
+    refused_changed("model: mlp", "model: nets/missing.yaml",
+                    ":1: model: '/tmp/nets/missing.yaml': No such file or directory");
     refused_changed("epochs: 3", "epoch: 3", ":4: train.epoch: unknown key");
     refused_changed("microbatch: 4", "microbatch: 17", "microbatch");
     refused_changed("epochs: 3, ", "", "epochs");
