@@ -135,6 +135,7 @@ static rp_err take_spares(rp_controller *c) {
     rp_err err;
     RP_TRY(begin_removal(c));
     const rp_lost_boards lost = rp_recovery_lost(&c->recovery, &c->machine, c->run, c->ring.now_ns);
+    c->recovery.hurried += rp_ring_count_ended(&c->ring);
     RP_TRY(rp_membership_take_spares(c->setup, &lost, &c->recovery.spares_tried));
     forget_wrong(&c->machine, &c->recovery, c->setup);
     rp_ring_reset(&c->ring, RP_NO_BOARD);
@@ -217,9 +218,13 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
 }
 
 static rp_err apply_remedy(rp_controller *c) {
-    const rp_remedy_facts facts = facts_of(c);
-    const rp_remedy remedy = rp_remedy_choose(&facts);
+    rp_remedy_facts facts = facts_of(c);
+    rp_remedy remedy = rp_remedy_choose(&facts);
     rp_err err = RP_OK;
+    if (remedy == RP_REMEDY_STOP && facts.absent > 0 && rp_recovery_try_again(&c->recovery)) {
+        facts = facts_of(c);
+        remedy = rp_remedy_choose(&facts);
+    }
     if (c->env.on_remedy) {
         c->env.on_remedy(c->env.context, rp_control_states[c->machine.failed].name,
                          rp_remedy_name(remedy));

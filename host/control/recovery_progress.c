@@ -51,6 +51,8 @@ static double seconds(int64_t ns) {
 bool rp_recovery_note_work(rp_recovery *recovery, uint64_t step, int64_t now_ns,
                            rp_run_event *event) {
     recovery->spares_tried = 0;
+    recovery->hurried = 0;
+    recovery->second_round = false;
     if (!recovery->is_on) {
         return false;
     }
@@ -85,6 +87,17 @@ uint32_t rp_recovery_ways_before(const rp_recovery *recovery) {
 
 uint32_t rp_recovery_spares(const rp_recovery *recovery, const rp_runfile *run) {
     return rp_spares_untried(run->roster, run->boards, run->spares, recovery->spares_tried);
+}
+
+bool rp_recovery_try_again(rp_recovery *recovery) {
+    const uint32_t tried = recovery->spares_tried;
+    if (recovery->hurried == 0 || recovery->second_round) {
+        return false;
+    }
+    /* they left the ring before the spares that were tried after them */
+    recovery->spares_tried -= recovery->hurried < tried ? recovery->hurried : tried;
+    recovery->second_round = true;
+    return true;
 }
 
 rp_lost_boards rp_recovery_lost(const rp_recovery *recovery, const rp_machine *machine,

@@ -17,13 +17,15 @@ typedef struct {
     int64_t since_ns;            /* when that fault was noticed */
     int64_t assign_ns;           /* when ASSIGN began; 0: not yet */
     uint64_t step, microbatches; /* step at the fault, and microbatches to be done again */
-    uint32_t spares_tried;       /* in this recovery; no spare is tried twice */
-    uint32_t on_the_way;         /* faults in this recovery */
-    uint32_t ports_lacked;       /* how many of them were a board without a port */
-    int64_t port_since_ns;       /* time of the first of those */
-    int64_t not_before_ns;       /* boards are greeted no earlier than this; 0: at once */
-    uint32_t in_a_row;           /* recoveries since a checkpoint was written in this life */
-    int64_t row_since_ns;        /* when the first of those began */
+    uint32_t spares_tried;       /* in this recovery; no spare is tried twice, but for these: */
+    uint32_t hurried;    /* boards that were replaced before ring.wait, as their agents had ended */
+    bool second_round;   /* they are tried once more, or have been */
+    uint32_t on_the_way; /* faults in this recovery */
+    uint32_t ports_lacked; /* how many of them were a board without a port */
+    int64_t port_since_ns; /* time of the first of those */
+    int64_t not_before_ns; /* boards are greeted no earlier than this; 0: at once */
+    uint32_t in_a_row;     /* recoveries since a checkpoint was written in this life */
+    int64_t row_since_ns;  /* when the first of those began */
     rp_summary_recovery done[RP_RECOVERIES_TOLD]; /* completed recoveries */
     uint32_t done_count;
 } rp_recovery;
@@ -54,6 +56,10 @@ void rp_recovery_note_checkpoint(rp_recovery *recovery, rp_ring *ring);
 uint32_t rp_recovery_ways_before(const rp_recovery *recovery);
 /* Spares not yet tried in this recovery. */
 uint32_t rp_recovery_spares(const rp_recovery *recovery, const rp_runfile *run);
+
+/* Before the run stops for want of boards: whether there are boards that were replaced early and
+ * may be back since. They then count as untried. True at most once a recovery. */
+bool rp_recovery_try_again(rp_recovery *recovery);
 
 /* Which boards count as lost because of the current fault. */
 rp_lost_boards rp_recovery_lost(const rp_recovery *recovery, const rp_machine *machine,

@@ -60,6 +60,25 @@ static void faults_on_the_way_belong_to_one_recovery(void **state) {
     assert_int_equal(rp_recovery_ways_before(&recovery), 0);
 }
 
+/* A board that was replaced early may be back: it is tried once more, and no third time. */
+static void spares_have_a_second_round(void **state) {
+    rp_run_event event;
+    (void)state;
+    prepare();
+    begin(0, 6, 4, SECONDS(100));
+    recovery.spares_tried = 2;
+    assert_false(rp_recovery_try_again(&recovery)); /* each had its whole time */
+    assert_int_equal(recovery.spares_tried, 2);
+    recovery.hurried = 1;
+    assert_true(rp_recovery_try_again(&recovery));
+    assert_int_equal(recovery.spares_tried, 1);
+    recovery.spares_tried = 2;
+    assert_false(rp_recovery_try_again(&recovery));
+    recovery.assign_ns = SECONDS(103);
+    assert_true(rp_recovery_note_work(&recovery, 4, SECONDS(107), &event));
+    assert_true(recovery.hurried == 0 && !recovery.second_round);
+}
+
 /* The summary has each way back with its times, up to its limit. */
 static void work_ends_a_recovery(void **state) {
     rp_run_event event;
@@ -195,6 +214,7 @@ static void the_note_says_how_a_board_was_lost(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_on_the_way_belong_to_one_recovery),
+        cmocka_unit_test(spares_have_a_second_round),
         cmocka_unit_test(work_ends_a_recovery),
         cmocka_unit_test(a_checkpoint_ends_the_row),
         cmocka_unit_test(a_port_has_time_to_become_free),

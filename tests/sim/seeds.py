@@ -169,7 +169,7 @@ def has_already(case, option):
         said |= {"links.codec", "links.inputs", "train.microbatch"}  # its plan says the sizes
     if "pipefb" in case.schedule and "split" not in case.schedule:
         said |= {"ring.verify"}  # no board does both directions
-    if isinstance(case, Tied) and not re.search("1f1b|gpipe|zb-h1", case.schedule):
+    if isinstance(case, Tied) and not re.search(r"\b(1f1b|gpipe|zb-h1)", case.schedule):
         said |= {"ring.verify"}  # refused
     if "kind" in case.schedule:
         said |= {"train.microbatch"}  # sizes are divided, or listed
