@@ -16,7 +16,7 @@ static const rp_summary finished = {.status = "finished",
                                     .seconds = 1.25,
                                     .train_loss = 2.5,
                                     .classes = true,
-                                    .eval = {true, 0.5, 0.875, 64, 64},
+                                    .eval = {true, 0.5, 0.875, (double)NAN, 64, 64},
                                     .samples_per_s = 1000,
                                     .bubble = 0.25};
 
