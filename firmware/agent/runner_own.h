@@ -125,8 +125,8 @@ struct rp_runner {
 
     float *results, *probe;
     double *sumsq;
-    /* Of an evaluation whose targets are pixels, else NULL: counts of each sample, and their sums
-     * (rp_loss_call.overlap). */
+    /* The counts of each sample in an evaluation whose targets are pixels (rp_loss_call.overlap),
+     * and their sums; NULL: the targets are not pixels. */
     uint32_t *overlap;
     double *overlap_sum;
 

@@ -45,7 +45,7 @@ typedef struct {
 } out_port;
 
 /* The first send port without a free slot that keeps the next op from running; port NULL: none.
- * Before its update an op sends rows of all stages here, one after the other. */
+ * Before its update an op sends the rows of all stages here, in order of the stages. */
 static out_port find_full_port(const rp_runner *r) {
     const runner_stage *s = r->held;
     while (s->job->stage != r->next.stage) {
