@@ -245,21 +245,42 @@ static void print_tokens(const rp_data *data) {
     (void)printf("\n");
 }
 
-/* One line for each tensor that several layers share. */
-static void print_tied(const rp_model *model) {
+/* Tensors that several layers share, each with the names of these layers. */
+static json_t *describe_tied(const rp_model *model) {
+    json_t *list = json_array();
     for (uint32_t owner = 0; owner < model->param_count; owner++) {
         if (!model->param[owner].tied || model->param[owner].owner != owner) {
             continue;
         }
-        (void)printf("tied: %s (", model->param[owner].name);
+        json_t *layers = json_array();
         for (uint32_t p = owner; p < model->param_count; p++) {
             if (model->param[p].owner == owner) {
-                (void)printf("%s%s", p > owner ? ", " : "",
-                             model->layer[model->param[p].layer].name);
+                (void)json_array_append_new(layers,
+                                            json_string(model->layer[model->param[p].layer].name));
             }
+        }
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:o}", "tensor", model->param[owner].name, "layers", layers));
+    }
+    return list;
+}
+
+/* One line for each of them. */
+static void print_tied(const rp_model *model) {
+    json_t *list = describe_tied(model);
+    size_t i;
+    const json_t *tied;
+    json_array_foreach(list, i, tied) {
+        const json_t *layers = json_object_get(tied, "layers");
+        size_t k;
+        const json_t *layer;
+        (void)printf("tied: %s (", json_string_value(json_object_get(tied, "tensor")));
+        json_array_foreach(layers, k, layer) {
+            (void)printf("%s%s", k > 0 ? ", " : "", json_string_value(layer));
         }
         (void)printf(")\n");
     }
+    json_decref(list);
 }
 
 static void print_checked(const rp_runfile *run) {
@@ -296,26 +317,6 @@ static json_t *describe_tokens(const rp_data *data) {
         (void)json_object_set_new(object, "padding", json_real(data->padding));
     }
     return object;
-}
-
-/* Tensors that several layers share, each with the names of these layers. */
-static json_t *describe_tied(const rp_model *model) {
-    json_t *list = json_array();
-    for (uint32_t owner = 0; owner < model->param_count; owner++) {
-        if (!model->param[owner].tied || model->param[owner].owner != owner) {
-            continue;
-        }
-        json_t *layers = json_array();
-        for (uint32_t p = owner; p < model->param_count; p++) {
-            if (model->param[p].owner == owner) {
-                (void)json_array_append_new(layers,
-                                            json_string(model->layer[model->param[p].layer].name));
-            }
-        }
-        (void)json_array_append_new(
-            list, json_pack("{s:s, s:o}", "tensor", model->param[owner].name, "layers", layers));
-    }
-    return list;
 }
 
 static rp_err print_checked_json(const rp_runfile *run) {

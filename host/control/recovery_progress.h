@@ -17,9 +17,9 @@ typedef struct {
     int64_t since_ns;            /* when that fault was noticed */
     int64_t assign_ns;           /* when ASSIGN began; 0: not yet */
     uint64_t step, microbatches; /* step at the fault, and microbatches to be done again */
-    uint32_t spares_tried;       /* in this recovery; no spare is tried twice, but for these: */
+    uint32_t spares_tried;       /* in this recovery; only `hurried` ones are tried twice */
     uint32_t hurried;    /* boards that were replaced before ring.wait, as their agents had ended */
-    bool second_round;   /* they are tried once more, or have been */
+    bool second_round;   /* the hurried boards have become spares again */
     uint32_t on_the_way; /* faults in this recovery */
     uint32_t ports_lacked; /* how many of them were a board without a port */
     int64_t port_since_ns; /* time of the first of those */
@@ -58,7 +58,7 @@ uint32_t rp_recovery_ways_before(const rp_recovery *recovery);
 uint32_t rp_recovery_spares(const rp_recovery *recovery, const rp_runfile *run);
 
 /* Before the run stops for want of boards: whether there are boards that were replaced early and
- * may be back since. They then count as untried. True at most once a recovery. */
+ * may be back since. They then count as untried. Returns true at most once in a recovery. */
 bool rp_recovery_try_again(rp_recovery *recovery);
 
 /* Which boards count as lost because of the current fault. */

@@ -305,10 +305,6 @@ static double accuracy_of(const rp_record_score *score) {
     return (double)score->correct / (double)score->counted;
 }
 
-static double mean_iou_of(const rp_record *record, const rp_record_score *score) {
-    return record->run.targets == RP_TARGETS_PIXELS ? score->mean_iou : (double)NAN;
-}
-
 rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step,
                       const rp_record_score *score) {
     rp_record_totals *total = &record->total;
@@ -317,7 +313,7 @@ rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step,
                                .step = step,
                                .loss = score->loss,
                                .accuracy = record->run.classes ? accuracy_of(score) : -1.0,
-                               .mean_iou = mean_iou_of(record, score),
+                               .mean_iou = score->mean_iou,
                                .samples = score->samples,
                                .time_s = run_s(record),
                                .wall_s = wall_s(record)};
@@ -494,11 +490,11 @@ static uint64_t count_left_out(const rp_record *record) {
                                           : 0;
 }
 
-static rp_summary_score summary_score(const rp_record *record, const rp_record_score *score) {
+static rp_summary_score summary_score(const rp_record_score *score) {
     return (rp_summary_score){.known = score->known,
                               .loss = score->loss,
                               .accuracy = score->known ? accuracy_of(score) : 0,
-                              .mean_iou = mean_iou_of(record, score),
+                              .mean_iou = score->mean_iou,
                               .samples = score->samples,
                               .counted = score->counted};
 }
@@ -525,9 +521,9 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .left_out = record->sinks_run.without_losses ? 0 : count_left_out(record),
         .classes = run->classes,
         .targets = run->targets,
-        .eval = summary_score(record, &total->eval),
+        .eval = summary_score(&total->eval),
         .eval_split = run->eval_split,
-        .validation = summary_score(record, &total->validation),
+        .validation = summary_score(&total->validation),
         .best = end->best,
         .samples_per_s = samples_per_s,
         .tokens_per_s = record->own_samples > 0 ? samples_per_s * (double)record->own_counted /

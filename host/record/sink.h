@@ -52,7 +52,7 @@ typedef struct {
     uint64_t step;     /* steps done before the evaluation */
     double loss;
     double accuracy; /* share 0..1; negative: the targets are no classes */
-    double mean_iou; /* of the classes of pixels, 0..1; NAN: unknown */
+    double mean_iou; /* 0..1, only if the targets are pixels; NAN: unknown */
     uint64_t samples;
     double time_s, wall_s;
 } rp_sink_eval;

@@ -83,7 +83,7 @@ typedef struct {
 typedef struct {
     bool known; /* false: omitted */
     double loss, accuracy;
-    double mean_iou;           /* of the classes of pixels; NAN: omitted */
+    double mean_iou;           /* only if the targets are pixels; NAN: omitted */
     uint64_t samples, counted; /* counted: targets that count */
 } rp_summary_score;
 

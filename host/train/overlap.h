@@ -1,4 +1,4 @@
-/* How well the classes of pixels are met in an evaluation: the sum of what the boards count. Pure.
+/* The mean IoU of an evaluation whose targets are pixels, from counts that the boards report. Pure.
  */
 #ifndef RP_TRAIN_OVERLAP_H
 #define RP_TRAIN_OVERLAP_H
