@@ -76,6 +76,31 @@ class Attention(nn.Module):
         return y.transpose(1, 2).reshape(n, t, -1)
 
 
+class Prepend(nn.Module):
+    """A parameter in front of each sequence."""
+
+    def __init__(self, wide):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1, wide))
+
+    def forward(self, x):
+        return torch.cat([self.weight.expand(len(x), 1, -1), x], 1)
+
+
+class DropPath(nn.Module):
+    """A branch is left out for a whole sample."""
+
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+
+    def forward(self, x):
+        if not self.training or not self.p:
+            return x
+        keep = torch.empty(len(x), *[1] * (x.dim() - 1), device=x.device).bernoulli_(1 - self.p)
+        return x * keep / (1 - self.p)
+
+
 class Recurrent(nn.Module):
     def __init__(self, layer, wide):
         super().__init__()
@@ -175,12 +200,26 @@ class Net(nn.Module):
             return nn.LayerNorm(x.shape[-get("dims", x.dim() - 1):], get("eps", 1e-5))
         if kind in ("maxpool", "avgpool"):
             pool = nn.MaxPool2d if kind == "maxpool" else nn.AvgPool2d
-            return pool(get("kernel"), get("stride", get("kernel")), get("pad", 0))
+            more = {"ceil_mode": get("ceil_mode", False)}
+            if kind == "avgpool":
+                more["count_include_pad"] = get("count_include_pad", True)
+            return pool(get("kernel"), get("stride", get("kernel")), get("pad", 0), **more)
+        if kind == "adaptiveavgpool":
+            return nn.AdaptiveAvgPool2d(out)
+        if kind == "convtranspose2d":
+            return nn.ConvTranspose2d(x.shape[1], out, get("kernel"), get("stride", 1),
+                                      get("pad", 0), bias=get("bias", True))
+        if kind == "prepend":
+            return Prepend(x.shape[-1])
+        if kind == "droppath":
+            return DropPath(get("p", 0.0))
         if kind == "dropout":
             return nn.Dropout(get("p", 0.5))
         if kind == "gelu":
             return nn.GELU(approximate=get("approximate", "none"))
         return {"relu": nn.ReLU, "flatten": nn.Flatten, "tanh": nn.Tanh, "silu": nn.SiLU,
+                "relu6": nn.ReLU6, "sigmoid": nn.Sigmoid, "hardsigmoid": nn.Hardsigmoid,
+                "hardswish": nn.Hardswish,
                 "globalavgpool": lambda: nn.AdaptiveAvgPool2d(1)}.get(kind, lambda: None)()
 
     def apply_layer(self, layer, inputs):
@@ -192,7 +231,11 @@ class Net(nn.Module):
         if kind == "additive" or layer.get("lengths"):
             return self.made[layer["name"].replace(".", "_")](*inputs)
         if kind == "seqpool":
-            return inputs[0].mean(1)
+            return inputs[0][:, 0] if layer.get("mode") == "first" else inputs[0].mean(1)
+        if kind == "sequence":
+            return inputs[0].flatten(2).transpose(1, 2)
+        if kind == "mul":
+            return inputs[0] * inputs[1]
         x = inputs[0].flatten(1) if kind == "dense" else inputs[0]
         return self.made[layer["name"].replace(".", "_")](x)
 
