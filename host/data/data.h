@@ -22,12 +22,22 @@ rp_err rp_split_refuse_uncounted(rp_split split) RP_MUST_CHECK;
 
 typedef struct rp_data_kind rp_data_kind;
 
+enum { RP_DATA_PARTS_MAX = 8 };
+
+/* One of several inputs of a model. */
+typedef struct {
+    const char *name; /* borrowed */
+    uint32_t size;    /* the first size of its shape */
+} rp_data_part;
+
 /* An open data set. Pixels are kept as stored (u8); normalisation and augmentation are applied when
  * a batch is made. */
 typedef struct {
     const rp_data_kind *kind;
-    rp_shape sample;       /* one sample */
-    rp_dtype type;         /* of its elements: f32, or i32 for token ids */
+    rp_shape sample; /* one sample */
+    rp_dtype type;   /* of its elements: f32, or i32 for token ids */
+    uint32_t inputs; /* of the model by name, as `parts` of rp_data_input */
+    const rp_data_part *input;
     uint32_t tokens;       /* ids are below it; 0: samples are not token ids */
     bool characters;       /* tokens are characters or bytes */
     const rp_vocab *vocab; /* of token ids that are made from texts; NULL: not from texts */
@@ -69,9 +79,12 @@ typedef struct {
 
 /* What model and loss expect of the data. */
 typedef struct {
-    rp_shape shape;        /* of the model's input; dims 0: it follows the data */
-    rp_dtype type;         /* of the model's input; i32: samples are token ids */
-    uint32_t first;        /* first size of the first of several inputs; 0: there is one */
+    rp_shape shape; /* of the model's input; dims 0: it follows the data */
+    rp_dtype type;  /* of the model's input; i32: samples are token ids */
+    /* Inputs of the model by name; a sample has them one after another along axis 0. parts 0: it
+     * has one input without a name. */
+    uint32_t parts;
+    rp_data_part part[RP_DATA_PARTS_MAX];
     bool masks;            /* targets are a class for each pixel: kinds with arrays read them */
     const int32_t *ignore; /* this label is no class; NULL: every label is */
 } rp_data_input;

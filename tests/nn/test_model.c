@@ -249,7 +249,8 @@ static void several_inputs_are_checked(void **state) {
         {"a: {shape: [3]}", "from: a", "or 2 to 8 inputs like `source: {shape: "},
         {"a: {shape: [3]}, b: [2]", "from: a", "expected an input like {shape: [40], type: i32}"},
         {"a: {shape: [3]}, b: {shape: [2], type: i32}", "from: a",
-         "expected the type of the first"},
+         "expected the type of the first input, f32: the inputs of a model have one type, found "
+         "i32"},
         {"a: {shape: [3, 2]}, b: {shape: [3, 4]}", "from: a", "only in the first size"},
         {"a: {shape: [3]}, b: {shape: [3]}", "from: a", "no layer reads the input 'b'"},
         {"a: {shape: [3]}, b: {shape: [3]}", "train: true", "several inputs: expected `from`"},
