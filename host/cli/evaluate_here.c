@@ -9,24 +9,26 @@
 #include "predict/evaluate_bleu.h"
 #include "run/runfile.h"
 
-static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
+static rp_err print_result(const rp_cli_args *args, const rp_runfile *run, rp_split split,
                            const rp_confusion *confusion, const double *bleu, const char *weights,
                            const rp_device *device) {
-    const rp_confusion_about about = {.split = args->model.split,
+    rp_confusion_about about = {.split = args->model.split,
                                       .model = run->model_name,
                                       .weights = weights,
                                       .device = rp_device_facts_of(device)->name,
                                       .class_name = run->data.class_name,
                                       .targets = rp_runfile_target_rows(run),
-                                      .characters = run->data.characters,
                                       .bleu = bleu,
                                       .pixels = run->data.masks,
                                       .without_table = !args->model.confusion};
+    rp_err err;
+    RP_TRY(rp_data_bits(&run->data, split, &about.bits));
     if (rp_cli_is_json(args)) {
         return rp_confusion_print_json(confusion, &about, stdout);
     }
     rp_confusion_print(confusion, &about, stdout);
-    return RP_OK;
+fail:
+    return err;
 }
 
 static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_split split) {
@@ -79,7 +81,7 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
                                 args->model.beam > 0 ? args->model.beam : 1,
                                 watched ? stderr : NULL, &bleu));
     }
-    RP_TRY(print_result(args, &run, &confusion, args->model.bleu ? &bleu : NULL, weights, device));
+    RP_TRY(print_result(args, &run, split, &confusion, args->model.bleu ? &bleu : NULL, weights, device));
 fail:
     rp_network_close(&network);
     rp_device_close(&device);

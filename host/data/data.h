@@ -39,7 +39,9 @@ typedef struct {
     uint32_t inputs; /* of the model by name, as `parts` of rp_data_input */
     const rp_data_part *input;
     uint32_t tokens;       /* ids are below it; 0: samples are not token ids */
-    bool characters;       /* tokens are characters or bytes */
+    /* Targets are consecutive tokens of a text, so that a loss in bits has a meaning: of a
+     * character or byte, which a token is, or of a byte of the text that tokens of a BPE are. */
+    enum { RP_BITS_NONE, RP_BITS_OF_TOKEN, RP_BITS_OF_BYTE } bits;
     const rp_vocab *vocab; /* of token ids that are made from texts; NULL: not from texts */
     uint64_t text_tokens;  /* tokens of the training texts, without padding; 0: not from texts */
     double padding;        /* share of padding among the ids of the training part, 0 to 1 */
@@ -151,6 +153,14 @@ static inline uint32_t rp_data_row_width(const rp_data *data) {
 
 /* Are the values of a batch k / 255 before they are normalised? If not, *why is the reason. */
 bool rp_data_has_bytes(const rp_data *data, const char **why);
+
+static inline bool rp_data_has_bits(const rp_data *data) {
+    return data->bits != RP_BITS_NONE;
+}
+/* Bits of a character or byte for a loss of 1 nat of each target of the part: 1 / ln 2, times
+ * targets / bytes for tokens of a BPE, where bytes are those of the text of all targets of the part
+ * that count. *out 0: the part has none, or bits have no meaning. errors  of reading a sample */
+rp_err rp_data_bits(const rp_data *data, rp_split split, double *out) RP_MUST_CHECK;
 
 /* The part that is scored during training: VALIDATION if it exists, else TEST, which may be empty.
  */
