@@ -138,14 +138,14 @@ static void several_inputs_come_back(void **state) {
     static const rp_data_input input = {
         .shape = {1, {5}}, .type = RP_I32, .parts = 2, .part = {{"source", 3}, {"data", 2}}};
     static const char form[] = "{\"version\": 1, \"set\": \"npy\", \"sample\": [5], %s}";
-    static const char *const bad[] = {
-        "\"inputs\": [3, 2]",
-        "\"inputs\": {\"a\": 5}",
-        "\"inputs\": {\"a\": 3, \"b\": 3}",
-        "\"inputs\": {\"a\": 5, \"b\": 0}",
-        "\"inputs\": {\"a\": 4294967296, \"b\": 1}",
-        "\"inputs\": {\"a\": 1, \"b\": 1, \"c\": 1, \"d\": 1, \"e\": 1, "
-        "\"f\": 1, \"g\": 1, \"h\": 1, \"i\": 1}"};
+    static const char nine[] = "\"inputs\": {\"a\": 1, \"b\": 1, \"c\": 1, \"d\": 1, \"e\": 1, "
+                               "\"f\": 1, \"g\": 1, \"h\": 1, \"i\": 1}";
+    static const char *const bad[] = {"\"inputs\": [3, 2]",
+                                      "\"inputs\": {\"a\": 5}",
+                                      "\"inputs\": {\"a\": 3, \"b\": 3}",
+                                      "\"inputs\": {\"a\": 5, \"b\": 0}",
+                                      "\"inputs\": {\"a\": 4294967296, \"b\": 1}",
+                                      nine};
     const int32_t ids[10] = {1};
     char text[300];
     rp_data data;
