@@ -356,6 +356,18 @@ fail:
     return err;
 }
 
+/* Dimensions of 1 at the beginning change neither the number of values nor their order. */
+static bool is_same_shape(uint32_t dims, const uint64_t *dim, uint32_t other_dims,
+                          const uint64_t *other) {
+    for (; dims > 0 && *dim == 1; dims--) {
+        dim++;
+    }
+    for (; other_dims > 0 && *other == 1; other_dims--) {
+        other++;
+    }
+    return dims == other_dims && (dims == 0 || memcmp(dim, other, dims * sizeof *dim) == 0);
+}
+
 rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dims,
                       const uint64_t *dim, const float **out) {
     const rp_st_entry *entry = rp_st_find(reader, name);
@@ -366,7 +378,7 @@ rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dim
         return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': expected F32, F16, BF16 or F64, found %s",
                        reader->name, name, rp_st_type_name(entry->type));
     }
-    if (entry->dims != dims || (dims && memcmp(entry->dim, dim, dims * sizeof *dim) != 0)) {
+    if (!is_same_shape(dims, dim, entry->dims, entry->dim)) {
         char wanted[128];
         char found[128];
         shape_text(dims, dim, wanted, sizeof wanted);

@@ -91,6 +91,8 @@ typedef struct {
     /* Backward needs all samples of the forward in one call, because its sums run over all of them;
      * otherwise any part of them may have a separate backward. */
     bool whole;
+    /* In training it reads a random stream of its own, at the sample's number. */
+    bool draws;
     /* Number of values of a sample that share a mean and a variance, over all samples of a
      * microbatch if `whole`; 0: there is no normalisation by statistics of the sample or the
      * microbatch. */

@@ -190,6 +190,7 @@ static rp_err plan_attention(const rp_layer *layer, const rp_shape *in, rp_layer
         .saved = {{.sample_bytes = rp_attention_level_floats(&of) * sizeof(float)}},
         .needs_x = true,
         .needs_y = true,
+        .draws = !layer->frozen && spec->dropout > 0,
         .ids = of.has_ids ? 1u << of.ids_input : 0,
         .flops_forward = 2.0 * pairs * (of.part[Q].size + of.part[V].size),
         .flops_backward = 2.0 * pairs * (3.0 * of.part[Q].size + 2.0 * of.part[V].size),

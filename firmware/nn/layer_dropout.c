@@ -26,6 +26,7 @@ static rp_err plan_dropout(const rp_layer *layer, const rp_shape *in, rp_layer_p
         .out = *in,
         .in_place = true,
         .same = layer->frozen,
+        .draws = !layer->frozen,
         .flops_forward = 20.0 * elements,
         .flops_backward = 20.0 * elements,
     };

@@ -31,6 +31,7 @@ static rp_err plan_droppath(const rp_layer *layer, const rp_shape *in, rp_layer_
         .out = *in,
         .in_place = true,
         .same = layer->frozen,
+        .draws = !layer->frozen,
         .flops_forward = elements,
         .flops_backward = elements,
     };

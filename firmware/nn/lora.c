@@ -60,6 +60,7 @@ rp_err rp_lora_plan(const rp_layer *layer, const rp_lora *lora, const rp_product
     plan->saved_count = 1;
     plan->saved[0].sample_bytes = (size_t)sizes->rows * lora->rank * sizeof(float);
     plan->needs_x = true;
+    plan->draws = lora->dropout > 0;
     plan->flops_forward += 2 * products;
     plan->flops_backward = plan->flops_backward / 2 + 4 * products; /* no dW */
     return RP_OK;

@@ -80,16 +80,27 @@ static bool has_rows(const rp_shape *out, uint32_t rows, uint32_t classes) {
     return out->dims >= 2 && rp_shape_count(out) / out->dim[classes] == rows;
 }
 
+static rp_err check_pixels(const rp_shape *out, uint32_t rows) {
+    char text[RP_LAYER_SHAPE_TEXT];
+    if (!has_rows(out, rows, 0)) {
+        return rp_fail(RP_ERR_SHAPE,
+                       "the model's output is %s, but a sample has %u target%s: expected "
+                       "[classes, height, width] with a target for each pixel "
+                       "(loss.classes_at: first)",
+                       rp_layer_shape_text(out, text), rows, rows == 1 ? "" : "s");
+    }
+    return out->dim[0] <= RP_LOSS_PIXEL_CLASSES_MAX
+               ? RP_OK
+               : rp_fail(RP_ERR_LIMIT,
+                         "the model's output is %s: expected at most %d classes of pixels "
+                         "(loss.classes_at: first), because the mean IoU counts the pixels of each",
+                         rp_layer_shape_text(out, text), RP_LOSS_PIXEL_CLASSES_MAX);
+}
+
 rp_err rp_loss_check_layout(const rp_shape *out, uint32_t rows, const rp_loss_options *options) {
     char text[RP_LAYER_SHAPE_TEXT];
     if (options->classes_first) {
-        return has_rows(out, rows, 0)
-                   ? RP_OK
-                   : rp_fail(RP_ERR_SHAPE,
-                             "the model's output is %s, but a sample has %u target%s: expected "
-                             "[classes, height, width] with a target for each pixel "
-                             "(loss.classes_at: first)",
-                             rp_layer_shape_text(out, text), rows, rows == 1 ? "" : "s");
+        return check_pixels(out, rows);
     }
     if (rows > 1 && !has_rows(out, rows, out->dims - 1)) {
         return rp_fail(RP_ERR_SHAPE,

@@ -6,6 +6,9 @@
 #include "device/tensor.h"
 
 enum { RP_LOSS_RESULT = 3 }; /* floats of a sample in rp_loss_call.result */
+/* Most classes of pixels: rp_loss_call.overlap has two counts for each class and sample of a step.
+ */
+enum { RP_LOSS_PIXEL_CLASSES_MAX = 4096 };
 
 /* Keys of `loss:` other than `kind`. */
 typedef struct {
@@ -73,7 +76,8 @@ rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind,
 
 /* Checks that the model's output of a sample, of shape `out`, has classes for each of `rows` class
  * targets: [.., classes], of which the first dimensions have `rows` elements, or [classes, ..], as
- * `options` says. rows 1: all outputs are classes. errors  SHAPE */
+ * `options` says. rows 1: all outputs are classes.
+ * errors  SHAPE; LIMIT: more than RP_LOSS_PIXEL_CLASSES_MAX classes of pixels */
 rp_err rp_loss_check_layout(const rp_shape *out, uint32_t rows,
                             const rp_loss_options *options) RP_MUST_CHECK;
 

@@ -216,7 +216,7 @@ void rp_model_init_param(const rp_model *model, uint32_t param, uint64_t seed, f
     const rp_layer_plan *plan = &model->plan[p->layer];
     fill_param(&plan->param[p->index], model->layer[p->layer].name, seed, p->count, out);
     if (p->index == 0 && plan->zero_row > 0) {
-        const size_t row = p->count / p->shape.dim[0];
+        const size_t row = p->count / plan->param[0].shape.dim[0];
         fill_constant(0.0f, row, out + (plan->zero_row - 1) * row);
     }
 }

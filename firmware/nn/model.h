@@ -16,8 +16,9 @@ typedef struct {
     uint32_t owner;
     bool tied; /* other layers have a parameter with this name */
     rp_param_role role;
-    rp_shape shape;
-    size_t count; /* elements */
+    rp_shape shape; /* in weights files: that of the layer, after dimensions of 1 that `names` asks
+                       for */
+    size_t count;   /* elements */
 } rp_model_param;
 
 typedef struct {
@@ -54,6 +55,11 @@ rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data,
 
 /* Whether the key `input` of a model file, which may be NULL, states several inputs by name. */
 bool rp_model_names_inputs(const rp_node *input);
+/* Reads such a key, `{source: {shape: [40], type: i32}, target: {shape: [40], type: i32}}`, into
+ * input, input_type and input_count of a zeroed model; size[i] is the first size of input i.
+ * errors  USAGE naming file, line and key */
+rp_err rp_model_read_inputs(rp_node *input, rp_model *model,
+                            uint32_t size[RP_LAYER_INPUTS_MAX]) RP_MUST_CHECK;
 
 /* Type of the output of `layer`, or of the model's input for RP_LAYER_DATA. */
 rp_dtype rp_model_type(const rp_model *model, uint32_t layer);

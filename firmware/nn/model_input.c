@@ -97,9 +97,15 @@ static rp_err append_input(const rp_node *node, const rp_shape *shape, rp_dtype 
         model->input_type = type;
         return RP_OK;
     }
-    if (type != model->input_type || !rp_shape_equal(&model->input, &same)) {
-        return rp_node_fail(node, "expected the type of the first input, and a shape that differs "
-                                  "from its shape only in the first size");
+    if (type != model->input_type) {
+        return rp_node_fail(node,
+                            "expected the type of the first input, %s: the inputs of a model have "
+                            "one type, found %s",
+                            rp_dtype_name(model->input_type), rp_dtype_name(type));
+    }
+    if (!rp_shape_equal(&model->input, &same)) {
+        return rp_node_fail(node, "expected a shape that differs from that of the first input only "
+                                  "in the first size");
     }
     if (shape->dim[0] > INT32_MAX - model->input.dim[0]) {
         return refuse_shape(node);
@@ -108,9 +114,7 @@ static rp_err append_input(const rp_node *node, const rp_shape *shape, rp_dtype 
     return has_room_for_samples(&model->input) ? RP_OK : refuse_shape(node);
 }
 
-/* `{source: {shape: [40], type: i32}, target: {shape: [40], type: i32}}`; size[i] is the first size
- * of input i. */
-static rp_err read_inputs(rp_node *node, rp_model *model, uint32_t size[RP_LAYER_INPUTS_MAX]) {
+rp_err rp_model_read_inputs(rp_node *node, rp_model *model, uint32_t size[RP_LAYER_INPUTS_MAX]) {
     static const rp_model_data nothing = {0};
     const uint32_t count = rp_node_count(node);
     rp_shape shape;
@@ -148,7 +152,7 @@ rp_err rp_model_read_input(rp_node *root, const rp_model_data *data, rp_model *m
     RP_TRY(rp_node_need(root, "input"));
     rp_node *node = rp_node_find(root, "input");
     if (rp_model_names_inputs(node)) {
-        RP_TRY(read_inputs(node, model, size));
+        RP_TRY(rp_model_read_inputs(node, model, size));
     } else if (rp_node_is_map(node)) {
         RP_TRY(read_typed(node, data, &model->input, &model->input_type));
     } else {

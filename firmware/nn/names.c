@@ -23,8 +23,27 @@ const char *rp_names_reserved(const char *name) {
     return strcmp(name, RP_ST_META_KEY) == 0 ? RP_ST_META_KEY : NULL;
 }
 
+/* `weight: NAME` or `weight: {name: NAME, dims: 3}`; *dims 0: not given. */
+static rp_err read_entry(rp_node *names, const char *suffix, const rp_node **name, uint32_t *dims) {
+    rp_node *entry = rp_node_find(names, suffix);
+    rp_err err = RP_OK;
+    *name = entry;
+    *dims = 0;
+    if (rp_node_is_map(entry)) {
+        RP_TRY(rp_node_need(entry, "name"));
+        *name = rp_node_find(entry, "name");
+        RP_TRY(rp_node_u32(entry, "dims", 1, RP_DIMS_MAX, dims));
+        RP_TRY(rp_node_done(entry));
+    }
+fail:
+    return err;
+}
+
 rp_err rp_names_read(rp_layer *layer, rp_node *keys) {
     rp_node *names = rp_node_find(keys, "names");
+    const rp_node *name;
+    uint32_t dims;
+    rp_err err = RP_OK;
     if (!names) {
         return RP_OK;
     }
@@ -35,7 +54,7 @@ rp_err rp_names_read(rp_layer *layer, rp_node *keys) {
                             layer->name);
     }
     for (uint32_t i = 0; i < rp_node_count(names); i++) {
-        const rp_node *name = rp_node_item(names, i);
+        RP_TRY(read_entry(names, rp_node_key(names, i), &name, &dims));
         if (!rp_node_is_scalar(name) || !rp_names_is_valid(rp_node_text(name), RP_PARAM_NAME_MAX)) {
             return rp_node_fail(name,
                                 "layer '%s': a parameter's name has 1 to %d of A-Z a-z 0-9 _ . -, "
@@ -45,11 +64,11 @@ rp_err rp_names_read(rp_layer *layer, rp_node *keys) {
         }
     }
     layer->names = names;
-    return RP_OK;
+fail:
+    return err;
 }
 
-/* The node of the name that the file gives to a parameter, or NULL. */
-static const rp_node *find_given(const rp_layer *layer, const char *suffix) {
+static rp_node *find_entry(const rp_layer *layer, const char *suffix) {
     const uint32_t count = layer->names ? rp_node_count(layer->names) : 0;
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(rp_node_key(layer->names, i), suffix) == 0) {
@@ -57,6 +76,37 @@ static const rp_node *find_given(const rp_layer *layer, const char *suffix) {
         }
     }
     return NULL;
+}
+
+/* The node of the name that the file gives to a parameter, or NULL. */
+static const rp_node *find_given(const rp_layer *layer, const char *suffix) {
+    rp_node *entry = find_entry(layer, suffix);
+    return entry && rp_node_is_map(entry) ? rp_node_find(entry, "name") : entry;
+}
+
+/* The shape in weights files: with `dims`, dimensions of 1 precede that of the layer. */
+static rp_err find_shape(const rp_layer *layer, const rp_param *param, rp_shape *out) {
+    rp_node *entry = find_entry(layer, param->suffix);
+    uint32_t dims = param->shape.dims;
+    char text[RP_LAYER_SHAPE_TEXT];
+    rp_err err = RP_OK;
+    *out = param->shape;
+    if (!entry || !rp_node_is_map(entry)) {
+        return RP_OK;
+    }
+    RP_TRY(rp_node_u32(entry, "dims", 1, RP_DIMS_MAX, &dims));
+    if (dims < param->shape.dims) {
+        return rp_node_fail(rp_node_find(entry, "dims"),
+                            "layer '%s': expected %u to %d, because %s has the shape %s, found %u",
+                            layer->name, param->shape.dims, RP_DIMS_MAX, param->suffix,
+                            rp_layer_shape_text(&param->shape, text), dims);
+    }
+    for (; out->dims < dims; out->dims++) {
+        memmove(out->dim + 1, out->dim, out->dims * sizeof *out->dim);
+        out->dim[0] = 1;
+    }
+fail:
+    return err;
 }
 
 static bool has_suffix(const rp_layer_plan *plan, const char *suffix) {
@@ -216,7 +266,9 @@ rp_err rp_names_list_params(rp_arena *arena, rp_model *model) {
         for (uint32_t j = 0; j < model->plan[i].param_count; j++) {
             const rp_param *from = &model->plan[i].param[j];
             const rp_node *given = find_given(layer, from->suffix);
+            rp_shape shape;
             char *name;
+            RP_TRY(find_shape(layer, from, &shape));
             RP_TRY(given ? rp_arena_string(arena, rp_node_text(given), &name)
                          : rp_arena_printf(arena, &name, "%s.%s", layer->name, from->suffix));
             model->param[model->param_first[i] + j] =
@@ -224,7 +276,7 @@ rp_err rp_names_list_params(rp_arena *arena, rp_model *model) {
                                  .layer = i,
                                  .index = j,
                                  .role = from->role,
-                                 .shape = from->shape,
+                                 .shape = shape,
                                  .count = rp_shape_count(&from->shape)};
         }
     }

@@ -14,7 +14,8 @@ bool rp_names_is_valid(const char *name, size_t room);
  * states of optimisers, sets of weights (rp_method_set_prefix()), metadata. NULL: none of these. */
 const char *rp_names_reserved(const char *name);
 
-/* Takes `names: {SUFFIX: NAME}` of the layer from its keys and checks the names.
+/* Takes `names: {SUFFIX: NAME}` of the layer from its keys and checks the names. An entry can be
+ * `{name: NAME, dims: N}`, see rp_model_param.shape.
  * errors  USAGE with file, line and layer */
 rp_err rp_names_read(rp_layer *layer, rp_node *keys) RP_MUST_CHECK;
 

@@ -87,15 +87,6 @@ rp_digest rp_digest_input(uint64_t number, rp_digest bytes) {
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-bool rp_digest_layer_draws(const rp_layer *layer) {
-    static const char *const kinds[] = {"dropout", "droppath", "attention"};
-    bool draws = false;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        draws |= strcmp(layer->kind->name, kinds[i]) == 0;
-    }
-    return draws;
-}
-
 rp_digest rp_digest_weights(const rp_digest *param, uint32_t count) {
     return rp_digest_of_bytes(param, count * sizeof *param);
 }

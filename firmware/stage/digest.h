@@ -45,8 +45,6 @@ typedef struct {
     uint64_t seed;
 } rp_digest_layer;
 
-/* Whether the layer uses a random stream of its own. */
-bool rp_digest_layer_draws(const rp_layer *layer);
 /* All parameters of a layer in order, without running statistics. */
 rp_digest rp_digest_weights(const rp_digest *param, uint32_t count);
 /* The contribution of sample x to the statistics of a microbatch; the statistics of n samples from

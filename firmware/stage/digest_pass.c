@@ -56,7 +56,7 @@ static rp_digest_layer describe_layer(const rp_digest_pass *pass, uint32_t posit
         .weights = rp_digest_weights(own, count),
         .statistics = pass->statistics[position],
         .input_count = layer->input_count,
-        .draws = pass->training && !layer->frozen && rp_digest_layer_draws(layer),
+        .draws = pass->training && pass->job->model->plan[index].draws,
         .seed = pass->job->seed,
     };
 }

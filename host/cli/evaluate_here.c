@@ -4,29 +4,32 @@
 #include <unistd.h>
 
 #include "cli/open_board.h"
+#include "cli/signals.h"
 #include "data/describe.h"
 #include "predict/evaluate.h"
 #include "predict/evaluate_bleu.h"
 #include "run/runfile.h"
 
-static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
+static rp_err print_result(const rp_cli_args *args, const rp_runfile *run, rp_split split,
                            const rp_confusion *confusion, const double *bleu, const char *weights,
                            const rp_device *device) {
-    const rp_confusion_about about = {.split = args->model.split,
-                                      .model = run->model_name,
-                                      .weights = weights,
-                                      .device = rp_device_facts_of(device)->name,
-                                      .class_name = run->data.class_name,
-                                      .targets = rp_runfile_target_rows(run),
-                                      .characters = run->data.characters,
-                                      .bleu = bleu,
-                                      .pixels = run->data.masks,
-                                      .without_table = !args->model.confusion};
+    rp_confusion_about about = {.split = args->model.split,
+                                .model = run->model_name,
+                                .weights = weights,
+                                .device = rp_device_facts_of(device)->name,
+                                .class_name = run->data.class_name,
+                                .targets = rp_runfile_target_rows(run),
+                                .bleu = bleu,
+                                .pixels = run->data.masks,
+                                .without_table = !args->model.confusion};
+    rp_err err;
+    RP_TRY(rp_data_bits(&run->data, split, &about.bits));
     if (rp_cli_is_json(args)) {
         return rp_confusion_print_json(confusion, &about, stdout);
     }
     rp_confusion_print(confusion, &about, stdout);
-    return RP_OK;
+fail:
+    return err;
 }
 
 static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_split split) {
@@ -64,12 +67,14 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
                                                  .type = run.data.type,
                                                  .classes = run.data.classes,
                                                  .tokens = run.data.tokens},
-                                        .weights = weights};
+                                        .weights = weights,
+                                        .is_stopped = rp_cli_is_stopped};
     RP_TRY(rp_network_read(arena, &options, &network));
     RP_TRY(rp_confusion_open(arena, run.data.classes,
                              rp_network_outputs(network) / rp_runfile_target_rows(&run),
                              args->model.confusion || run.data.masks, &confusion));
     board_args.threads = run.threads;
+    RP_TRY(rp_cli_watch_signals());
     RP_TRY(rp_cli_open_board(arena, &board_args, &board, &device));
     RP_TRY(rp_network_start(network, device));
     RP_TRY(rp_evaluate_part(network, &run.data, split, run.loss_options.label_smoothing,
@@ -79,7 +84,8 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
                                 args->model.beam > 0 ? args->model.beam : 1,
                                 watched ? stderr : NULL, &bleu));
     }
-    RP_TRY(print_result(args, &run, &confusion, args->model.bleu ? &bleu : NULL, weights, device));
+    RP_TRY(print_result(args, &run, split, &confusion, args->model.bleu ? &bleu : NULL, weights,
+                        device));
 fail:
     rp_network_close(&network);
     rp_device_close(&device);

@@ -60,7 +60,7 @@ typedef struct {
     bool quiet, shown;
 } watching;
 
-enum { CALLS_BETWEEN = 256 /* looks at the clock and for signals */ };
+enum { CALLS_BETWEEN = 256 /* looks at the clock and for signals, except for the last call */ };
 
 static void show_progress(watching *w, uint32_t tokens, uint32_t most) {
     const rp_clock clock = rp_clock_real();
@@ -81,7 +81,8 @@ static void show_progress(watching *w, uint32_t tokens, uint32_t most) {
 
 static bool go_on(void *own, uint32_t tokens, uint32_t most) {
     watching *w = own;
-    if (w->calls++ % CALLS_BETWEEN > 0) {
+    const bool last = tokens == most;
+    if (w->calls++ % CALLS_BETWEEN > 0 && !last) {
         return true;
     }
     show_progress(w, tokens, most);

@@ -290,8 +290,21 @@ static rp_err open_warming(rp_controller *c) {
 static rp_targets targets_of(const rp_runfile *run) {
     return run->loss_options.classes_first    ? RP_TARGETS_PIXELS
            : rp_runfile_target_rows(run) == 1 ? RP_TARGETS_SINGLE
-           : run->data.characters             ? RP_TARGETS_CHARACTERS
+           : rp_data_has_bits(&run->data)     ? RP_TARGETS_TEXT
                                               : RP_TARGETS_TOKENS;
+}
+
+/* Reads the bits of the parts that a run trains on or evaluates. */
+static rp_err read_bits(const rp_controller *c, bool trains, rp_record_bits *out) {
+    const rp_data *data = &c->run->data;
+    const rp_split scored = trains ? RP_SPLIT_TEST : c->options.split;
+    rp_err err;
+    *out = (rp_record_bits){0};
+    RP_TRY(trains ? rp_data_bits(data, RP_SPLIT_TRAIN, &out->train) : RP_OK);
+    RP_TRY(trains ? rp_data_bits(data, RP_SPLIT_VALIDATION, &out->validation) : RP_OK);
+    RP_TRY(rp_data_bits(data, scored, &out->eval));
+fail:
+    return err;
 }
 
 static rp_err open_record(rp_controller *c) {
@@ -301,12 +314,18 @@ static rp_err open_record(rp_controller *c) {
     shape.stages = run->boards; /* the record counts a board's whole part as one stage */
     shape.chunks = 1;
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
+    rp_record_bits bits;
+    const rp_err err = read_bits(c, trains, &bits);
+    if (err != RP_OK) {
+        return err;
+    }
     const rp_record_run record = {.model = run->model_name,
                                   .schedule = run->method.kind->name,
                                   .shape = shape,
                                   .stages = run->stages,
                                   .classes = run->loss->accuracy,
                                   .targets = targets_of(run),
+                                  .bits = bits,
                                   .folder = rp_folder_paths_of(c->folder)->folder,
                                   .trace_bytes = (uint64_t)run->record.trace_mib << 20,
                                   .progress = c->env.progress,

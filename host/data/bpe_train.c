@@ -47,8 +47,8 @@ typedef struct {
 } trainer;
 
 /* Called after each piece of work that is short. errors  INTERRUPTED: the training shall stop */
-static rp_err ask_watch(const trainer *t, uint32_t tokens) {
-    return !t->watch->go_on || t->watch->go_on(t->watch->own, tokens, t->most)
+static rp_err ask_watch(const trainer *t, uint32_t tokens, uint32_t most) {
+    return !t->watch->go_on || t->watch->go_on(t->watch->own, tokens, most)
                ? RP_OK
                : rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
 }
@@ -72,7 +72,7 @@ static rp_err count_line(trainer *t, rp_bpe_splitter *splitter, const char *line
     size_t length;
     rp_err err = RP_OK;
     for (size_t at = 0; at < bytes; at += length) {
-        RP_TRY(ask_watch(t, 0));
+        RP_TRY(ask_watch(t, 0, t->most));
         RP_TRY(rp_bpe_split(splitter, line, bytes, at, &length));
         RP_TRY(count_word(t, line + at, length));
     }
@@ -148,7 +148,7 @@ static rp_err make_words(trainer *t) {
     RP_TRY(RP_ARENA_NEW(&t->arena, (size_t)t->texts.count + 1, &t->words));
     for (uint32_t i = 0; i < t->texts.count; i++) {
         const rp_word *text = &t->texts.word[i];
-        RP_TRY(ask_watch(t, 0));
+        RP_TRY(ask_watch(t, 0, t->most));
         t->words[i] =
             (word){.id = id, .count = (uint32_t)text->bytes, .times = (int64_t)text->count};
         for (size_t k = 0; k < text->bytes; k++) {
@@ -254,7 +254,7 @@ static rp_err count_pairs(trainer *t) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < t->texts.count; i++) {
         const word *w = &t->words[i];
-        RP_TRY(ask_watch(t, 0));
+        RP_TRY(ask_watch(t, 0, t->most));
         for (uint32_t k = 1; k < w->count; k++) {
             RP_TRY(change_pair(t, i, w->id[k - 1], w->id[k], w->times));
         }
@@ -308,7 +308,7 @@ static rp_err merge_candidate(trainer *t, const candidate *top) {
     RP_TRY(rp_grown_reserve(&t->merges, t->merges.count + 1));
     ((rp_bpe_merge *)t->merges.at)[t->merges.count++] = merge;
     for (size_t i = 0; i < top->places; i++) {
-        RP_TRY(ask_watch(t, t->names.count));
+        RP_TRY(ask_watch(t, t->names.count, t->most));
         RP_TRY(merge_word(t, top->place[i].word, &merge));
     }
     RP_TRY(enter_places(t));
@@ -331,7 +331,7 @@ static rp_err merge_pairs(trainer *t) {
             break;
         }
         RP_TRY(merge_candidate(t, &top));
-        RP_TRY(ask_watch(t, t->names.count));
+        RP_TRY(ask_watch(t, t->names.count, t->most));
     }
 fail:
     return err;
@@ -384,10 +384,15 @@ fail:
     return err;
 }
 
-static rp_err write_bpe(const rp_bpe *bpe, const char *path) {
+static rp_err write_bpe(const trainer *t, const rp_bpe *bpe, const char *path) {
     json_t *root = rp_bpe_to_json(bpe);
     if (!root) {
         return rp_fail(RP_ERR_MEMORY, "no memory for a tokeniser of %u tokens", bpe->count);
+    }
+    const rp_err err = ask_watch(t, bpe->count, bpe->count);
+    if (err != RP_OK) {
+        json_decref(root);
+        return err;
     }
     FILE *file = rp_replace_begin(path);
     bool good = file && json_dumpf(root, file, JSON_INDENT(1)) == 0;
@@ -419,7 +424,7 @@ rp_err rp_bpe_train(const char *const *files, uint32_t count, uint32_t most, con
     RP_TRY(count_pairs(&t));
     RP_TRY(merge_pairs(&t));
     RP_TRY(make_bpe(&t, &bpe));
-    RP_TRY(write_bpe(&bpe, path));
+    RP_TRY(write_bpe(&t, &bpe, path));
     *out = (rp_bpe_learnt){.tokens = bpe.count, .merges = bpe.merges, .words = t.texts.count};
 fail:
     rp_bpe_splitter_close(&splitter);

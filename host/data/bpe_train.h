@@ -12,8 +12,8 @@ enum { RP_BPE_VOCAB_MIN = 4 + 256 };
 /* What a caller sees of a training. */
 typedef struct {
     /* Called for each word of the texts, and twice for each different one, with 0 tokens; then for
-     * each word that a merge changes and after each merge, with the tokens so far. false: stop. May
-     * be NULL. */
+     * each word that a merge changes and after each merge, with the tokens so far; and before the
+     * file is written, with all tokens, which are `most` then. false: stop. May be NULL. */
     bool (*go_on)(void *own, uint32_t tokens, uint32_t most);
     void *own;
 } rp_bpe_watch;

@@ -280,11 +280,24 @@ fail:
     return err;
 }
 
+/* Keeps the names of the model's inputs, for data.json and messages. */
+static rp_err keep_inputs(rp_arena *arena, const rp_data_input *input, rp_data *data) {
+    rp_data_part *part;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, input->parts + 1, &part));
+    memcpy(part, input->part, input->parts * sizeof *part);
+    data->inputs = input->parts;
+    data->input = part;
+fail:
+    return err;
+}
+
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_data_input *input,
                     bool class_target, uint64_t seed) {
     static const rp_data_input follows = {0};
     rp_err err = RP_OK;
     *data = (rp_data){.shuffle = true, .seed = seed, .target_width = 1};
+    RP_TRY(keep_inputs(arena, input ? input : &follows, data));
     RP_TRY(read_kind(data, node));
     RP_TRY(rp_node_bool(node, "shuffle", &data->shuffle));
     RP_TRY(data->kind->open(arena, data, node, input ? input : &follows, class_target));

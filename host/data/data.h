@@ -22,14 +22,26 @@ rp_err rp_split_refuse_uncounted(rp_split split) RP_MUST_CHECK;
 
 typedef struct rp_data_kind rp_data_kind;
 
+enum { RP_DATA_PARTS_MAX = 8 };
+
+/* One of several inputs of a model. */
+typedef struct {
+    const char *name; /* borrowed */
+    uint32_t size;    /* the first size of its shape */
+} rp_data_part;
+
 /* An open data set. Pixels are kept as stored (u8); normalisation and augmentation are applied when
  * a batch is made. */
 typedef struct {
     const rp_data_kind *kind;
-    rp_shape sample;       /* one sample */
-    rp_dtype type;         /* of its elements: f32, or i32 for token ids */
+    rp_shape sample; /* one sample */
+    rp_dtype type;   /* of its elements: f32, or i32 for token ids */
+    uint32_t inputs; /* of the model by name, as `parts` of rp_data_input */
+    const rp_data_part *input;
     uint32_t tokens;       /* ids are below it; 0: samples are not token ids */
-    bool characters;       /* tokens are characters or bytes */
+    /* Targets are consecutive tokens of a text, so that a loss in bits has a meaning: of a
+     * character or byte, which a token is, or of a byte of the text that tokens of a BPE are. */
+    enum { RP_BITS_NONE, RP_BITS_OF_TOKEN, RP_BITS_OF_BYTE } bits;
     const rp_vocab *vocab; /* of token ids that are made from texts; NULL: not from texts */
     uint64_t text_tokens;  /* tokens of the training texts, without padding; 0: not from texts */
     double padding;        /* share of padding among the ids of the training part, 0 to 1 */
@@ -69,9 +81,12 @@ typedef struct {
 
 /* What model and loss expect of the data. */
 typedef struct {
-    rp_shape shape;        /* of the model's input; dims 0: it follows the data */
-    rp_dtype type;         /* of the model's input; i32: samples are token ids */
-    uint32_t first;        /* first size of the first of several inputs; 0: there is one */
+    rp_shape shape; /* of the model's input; dims 0: it follows the data */
+    rp_dtype type;  /* of the model's input; i32: samples are token ids */
+    /* Inputs of the model by name; a sample has them one after another along axis 0. parts 0: it
+     * has one input without a name. */
+    uint32_t parts;
+    rp_data_part part[RP_DATA_PARTS_MAX];
     bool masks;            /* targets are a class for each pixel: kinds with arrays read them */
     const int32_t *ignore; /* this label is no class; NULL: every label is */
 } rp_data_input;
@@ -138,6 +153,14 @@ static inline uint32_t rp_data_row_width(const rp_data *data) {
 
 /* Are the values of a batch k / 255 before they are normalised? If not, *why is the reason. */
 bool rp_data_has_bytes(const rp_data *data, const char **why);
+
+static inline bool rp_data_has_bits(const rp_data *data) {
+    return data->bits != RP_BITS_NONE;
+}
+/* Bits of a character or byte for a loss of 1 nat of each target of the part: 1 / ln 2, times
+ * targets / bytes for tokens of a BPE, where bytes are those of the text of all targets of the part
+ * that count. *out 0: the part has none, or bits have no meaning. errors  of reading a sample */
+rp_err rp_data_bits(const rp_data *data, rp_split split, double *out) RP_MUST_CHECK;
 
 /* The part that is scored during training: VALIDATION if it exists, else TEST, which may be empty.
  */

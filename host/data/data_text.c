@@ -185,7 +185,9 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     data->sample = rp_shape_1(o->time);
     data->target_width = o->time;
     data->vocab = &o->vocab;
-    data->characters = rules.kind == RP_TOKENS_BYTES || rules.kind == RP_TOKENS_CHARS;
+    data->bits = rules.kind == RP_TOKENS_BPE     ? RP_BITS_OF_BYTE
+                 : rules.kind == RP_TOKENS_WORDS ? RP_BITS_NONE
+                                                 : RP_BITS_OF_TOKEN;
     data->tokens = data->classes = o->vocab.count;
     data->text_tokens = o->part[RP_SPLIT_TRAIN].count;
 fail:

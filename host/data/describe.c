@@ -77,6 +77,14 @@ static void put_fields(json_t *object, const rp_data *data, bool *good) {
     put_or_drop(object, "x_fill", fill, fields->missing.count > 0, good);
 }
 
+static void put_parts(json_t *object, const rp_data *data, bool *good) {
+    json_t *inputs = json_object();
+    for (uint32_t i = 0; i < data->inputs; i++) {
+        put_value(inputs, data->input[i].name, json_integer(data->input[i].size), good);
+    }
+    put_or_drop(object, "inputs", inputs, data->inputs > 0, good);
+}
+
 static void put_tokens(json_t *object, const rp_data *data, bool *good) {
     const rp_vocab *vocab = data->vocab;
     const rp_token_kind kind = vocab ? vocab->rules.kind : RP_TOKENS_IDS;
@@ -113,6 +121,7 @@ static json_t *make_description(const rp_data *data, bool *good) {
     put_value(object, "version", json_integer(1), good);
     put_value(object, "set", json_string(data->kind->name), good);
     put_value(object, "sample", sample, good);
+    put_parts(object, data, good);
     if (data->type == RP_I32) {
         put_tokens(object, data, good);
     }

@@ -7,6 +7,9 @@
  *    "delimiter": "comma", "columns": 6, "x_columns": [1, 2, 3, 4],
  *    "samples": {"train": 120, "validation": 15, "test": 15}}
  *
+ * `inputs` exists if the model has several by name, such as {"source": 40, "target": 40}: the first
+ * size of each, in the order in which a sample has them along its first dimension.
+ *
  * `channels` is 0 if samples are not images; `channels_last` is true if arrays in the files are
  * [height, width, channels]. `bytes`: values are k / 255 before they are normalised. `class_names`,
  * `x_names`, `y_names` exist if classes or columns have names; `mean` and `std` if values are
@@ -40,6 +43,8 @@ rp_err rp_data_describe(const rp_data *data, const char *path) RP_MUST_CHECK;
 typedef struct {
     const char *set;
     rp_shape sample;
+    uint32_t parts; /* inputs of the model by name, as in rp_data_input */
+    rp_data_part part[RP_DATA_PARTS_MAX];
     rp_dtype type;
     uint32_t tokens; /* ids are below it; 0: samples are not token ids */
     rp_vocab vocab;  /* of token ids; without names for `ids` and `bytes` */

@@ -50,6 +50,37 @@ static rp_err read_sample(const json_t *root, const char *path, rp_shape *out) {
                                : fail_key(path, "sample", "sizes above 0 that fit into memory");
 }
 
+/* Reads the inputs of the model by name, which fill the first dimension of a sample together. */
+static rp_err read_parts(rp_arena *arena, json_t *root, const char *path, rp_description *out) {
+    static const char expected[] = "2 to 8 names, each with its part of the first size of `sample`";
+    json_t *inputs = json_object_get(root, "inputs");
+    const char *name;
+    json_t *value;
+    uint64_t sum = 0;
+    rp_err err = RP_OK;
+    if (!inputs) {
+        return RP_OK;
+    }
+    if (json_object_size(inputs) < 2 || json_object_size(inputs) > RP_DATA_PARTS_MAX) {
+        return fail_key(path, "inputs", expected);
+    }
+    json_object_foreach(inputs, name, value) {
+        const json_int_t size = json_integer_value(value);
+        char *copy;
+        if (size < 1 || size > UINT32_MAX) {
+            return fail_key(path, "inputs", expected);
+        }
+        RP_TRY(rp_arena_string(arena, name, &copy));
+        out->part[out->parts++] = (rp_data_part){.name = copy, .size = (uint32_t)size};
+        sum += (uint64_t)size;
+    }
+    if (sum != out->sample.dim[0]) {
+        return fail_key(path, "inputs", expected);
+    }
+fail:
+    return err;
+}
+
 /* Reads `count` texts; *out NULL: the key is missing. */
 static rp_err read_names(rp_arena *arena, const json_t *root, const char *path, const char *key,
                          uint32_t count, const char *const **out) {
@@ -361,8 +392,7 @@ static rp_err check_pairs(const char *path, const rp_description *about) {
     return rp_vocab_check_sentences(&about->vocab, where);
 }
 
-static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
-                          rp_description *out) {
+static rp_err read_object(rp_arena *arena, json_t *root, const char *path, rp_description *out) {
     const char *set = json_string_value(json_object_get(root, "set"));
     char *copy;
     rp_err err;
@@ -372,6 +402,7 @@ static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
     RP_TRY(rp_arena_string(arena, set, &copy));
     out->set = copy;
     RP_TRY(read_sample(root, path, &out->sample));
+    RP_TRY(read_parts(arena, root, path, out));
     RP_TRY(read_tokens(arena, root, path, out));
     RP_TRY(read_images(root, path, out));
     RP_TRY(read_layout(root, path, out));

@@ -87,21 +87,23 @@ static size_t token_bytes(const rp_vocab *vocab, uint32_t id) {
 }
 
 rp_err rp_text_decode(rp_arena *arena, const rp_vocab *vocab, const int32_t *ids, uint32_t count,
-                      char **out) {
+                      rp_text *out) {
     size_t room = 1;
+    char *text;
     rp_err err;
     for (uint32_t i = 0; i < count; i++) {
         RP_ASSERT(ids[i] >= 0 && (uint32_t)ids[i] < vocab->count);
         room += token_bytes(vocab, (uint32_t)ids[i]);
     }
-    RP_TRY(rp_arena_alloc(arena, 1, room, (void **)out));
-    FILE *file = fmemopen(*out, room, "w");
+    RP_TRY(rp_arena_alloc(arena, 1, room, (void **)&text));
+    FILE *file = fmemopen(text, room, "w");
     if (!file) {
         return rp_fail(RP_ERR_MEMORY, "no memory for a text");
     }
     for (uint32_t i = 0; err == RP_OK && i < count; i++) {
         err = rp_text_write_token(vocab, (uint32_t)ids[i], file);
     }
+    *out = (rp_text){.at = text, .bytes = (size_t)ftell(file)};
     (void)fclose(file);
 fail:
     return err;

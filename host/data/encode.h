@@ -12,9 +12,15 @@
 rp_err rp_text_encode(rp_arena *arena, const rp_vocab *vocab, const char *text, int32_t **out,
                       uint32_t *count) RP_MUST_CHECK;
 
+/* The bytes of a text, which may have zeros among them; a zero follows. */
+typedef struct {
+    const char *at;
+    size_t bytes;
+} rp_text;
+
 /* The text of tokens, as they continue one, in `arena`. errors MEMORY */
 rp_err rp_text_decode(rp_arena *arena, const rp_vocab *vocab, const int32_t *ids, uint32_t count,
-                      char **out) RP_MUST_CHECK;
+                      rp_text *out) RP_MUST_CHECK;
 
 /* Writes a token as it continues a text: words after a blank, of a BPE only the token's bytes,
  * which may be a part of a character. errors IO */

@@ -12,6 +12,8 @@
 #include "data/pixels.h"
 #include "data/resize.h"
 
+enum { PARTS_BYTES = 600 };
+
 /* State of reading one file. */
 typedef struct {
     const rp_description *about;
@@ -195,11 +197,25 @@ fail:
 
 /* ---- an array -------------------------------------------------------------------------------- */
 
+/* Writes which inputs of the model a sample has; "" if there is one. Returns `text`. */
+static const char *list_parts(const rp_description *about, char text[PARTS_BYTES]) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < about->parts && used < PARTS_BYTES; i++) {
+        const int more = snprintf(text + used, PARTS_BYTES - used, "%s '%.40s' (%u)",
+                                  i > 0 ? "," : ", in which the model's inputs follow one another:",
+                                  about->part[i].name, about->part[i].size);
+        used += more > 0 ? (size_t)more : 0;
+    }
+    return text;
+}
+
 /* *turned: samples have their channels last, like the training arrays. */
 static rp_err check_shape(const reading *r, const rp_array *array, bool *turned) {
     const rp_shape *sample = &r->about->sample;
     const rp_shape *s = &array->sample;
     char shape[2][RP_LAYOUT_TEXT_BYTES];
+    char parts[PARTS_BYTES];
     rp_shape wanted = *sample;
     *turned = r->about->channels_last && s->dims == 3;
     if (*turned) {
@@ -208,8 +224,9 @@ static rp_err check_shape(const reading *r, const rp_array *array, bool *turned)
     const bool flat = s->dims == 1 && s->dim[0] == rp_shape_count(sample);
     return (flat && !r->about->channels_last) || rp_layout_fits(&wanted, s)
                ? RP_OK
-               : rp_fail(RP_ERR_FORMAT, "%s: expected samples of shape %s, found %s", r->place.path,
-                         rp_layout_text(&wanted, shape[0]), rp_layout_text(s, shape[1]));
+               : rp_fail(RP_ERR_FORMAT, "%s: expected samples of shape %s%s, found %s",
+                         r->place.path, rp_layout_text(&wanted, shape[0]),
+                         list_parts(r->about, parts), rp_layout_text(s, shape[1]));
 }
 
 /* A net that was trained on bytes also accepts numbers from 0 to 1. */

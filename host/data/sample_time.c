@@ -20,11 +20,11 @@ rp_err rp_time_read(rp_node *keys, const rp_data_input *input, uint32_t parts, u
                             "input has %u ids",
                             shape->dim[0]);
     }
-    if (stated && parts > 1 && input->first > 0 && input->first != own) {
+    if (stated && parts > 1 && input->parts > 0 && input->part[0].size != own) {
         return rp_node_fail(rp_node_find(keys, "set"),
                             "samples are a source and a target of the same length, but the model's "
                             "inputs have %u and %u ids",
-                            input->first, shape->dim[0] - input->first);
+                            input->part[0].size, shape->dim[0] - input->part[0].size);
     }
     *out = own;
     RP_TRY(stated ? RP_OK : rp_node_need(keys, "time"));

@@ -23,34 +23,32 @@ static void append(text *to, char c) {
 }
 
 /* Replaces what HTML escapes, and line ends by blanks; a blank before and after the line. */
-static rp_err unescape(rp_arena *arena, const char *line, text *out) {
+static rp_err unescape(rp_arena *arena, const rp_text *line, text *out) {
     static const char *const from[] = {"<skipped>", "-\n", "\n", "&quot;", "&amp;", "&lt;", "&gt;"};
     static const char *const to[] = {"", "", " ", "\"", "&", "<", ">"};
     enum { PATTERNS = sizeof from / sizeof *from };
-    const char *now = line;
+    rp_text now = *line;
     rp_err err = RP_OK;
     for (size_t k = 0; k < PATTERNS; k++) { /* in sequence, as sacrebleu does */
+        const size_t bytes = strlen(from[k]);
         text next;
-        RP_TRY(make_text(arena, strlen(now) + 2, &next));
-        while (*now) {
-            const size_t bytes = strlen(from[k]);
-            if (strncmp(now, from[k], bytes) == 0) {
+        RP_TRY(make_text(arena, now.bytes, &next));
+        for (size_t i = 0; i < now.bytes;) {
+            if (now.bytes - i >= bytes && memcmp(now.at + i, from[k], bytes) == 0) {
                 for (const char *c = to[k]; *c; c++) {
                     append(&next, *c);
                 }
-                now += bytes;
+                i += bytes;
             } else {
-                append(&next, *now++);
+                append(&next, now.at[i++]);
             }
         }
-        *out = next;
-        now = next.at;
+        now = (rp_text){.at = next.at, .bytes = next.bytes};
     }
-    RP_TRY(make_text(arena, strlen(now) + 2, out));
+    RP_TRY(make_text(arena, now.bytes + 2, out));
     append(out, ' ');
-    for (; *now; now++) {
-        append(out, *now);
-    }
+    memcpy(out->at + 1, now.at, now.bytes);
+    out->bytes += now.bytes;
     append(out, ' ');
 fail:
     return err;
@@ -125,29 +123,30 @@ static rp_err separate_pairs(rp_arena *arena, bool (*is_pair)(char a, char b), b
     return err;
 }
 
-/* Words between white space, also that of other scripts, which becomes zeros. */
-static rp_err split_words(rp_arena *arena, text *line, const char ***words, uint32_t *count) {
+/* Words between white space, also that of other scripts. */
+static rp_err split_words(rp_arena *arena, const text *line, rp_text **words, uint32_t *count) {
     const char *end = line->at + line->bytes;
     bool in_word = false;
     rp_err err = RP_ARENA_NEW(arena, line->bytes / 2 + 1, words);
     *count = 0;
-    for (char *at = line->at; err == RP_OK && at < end;) {
+    for (const char *at = line->at; err == RP_OK && at < end;) {
         uint32_t code = 0;
         const uint32_t read = rp_unicode_read(at, end, &code);
         const uint32_t bytes = read > 0 ? read : 1; /* not UTF-8: part of a word */
         const bool space = read > 0 && rp_unicode_is_space(code);
-        if (space) {
-            memset(at, 0, bytes);
-        } else if (!in_word) {
-            (*words)[(*count)++] = at;
+        if (!space && !in_word) {
+            (*words)[(*count)++] = (rp_text){.at = at};
         }
         in_word = !space;
+        if (in_word) {
+            (*words)[*count - 1].bytes += bytes;
+        }
         at += bytes;
     }
     return err;
 }
 
-rp_err rp_bleu_words(rp_arena *arena, const char *line, const char ***words, uint32_t *count) {
+rp_err rp_bleu_words(rp_arena *arena, const rp_text *line, rp_text **words, uint32_t *count) {
     text now;
     rp_err err;
     RP_TRY(unescape(arena, line, &now));
@@ -162,16 +161,16 @@ fail:
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-static bool is_same(const char *const *a, const char *const *b, uint32_t order) {
+static bool is_same(const rp_text *a, const rp_text *b, uint32_t order) {
     for (uint32_t i = 0; i < order; i++) {
-        if (strcmp(a[i], b[i]) != 0) {
+        if (a[i].bytes != b[i].bytes || memcmp(a[i].at, b[i].at, a[i].bytes) != 0) {
             return false;
         }
     }
     return true;
 }
 
-static uint32_t count_same(const char *const *words, uint32_t count, const char *const *gram,
+static uint32_t count_same(const rp_text *words, uint32_t count, const rp_text *gram,
                            uint32_t order) {
     uint32_t same = 0;
     for (uint32_t i = 0; i + order <= count; i++) {
@@ -181,7 +180,7 @@ static uint32_t count_same(const char *const *words, uint32_t count, const char 
 }
 
 /* N-grams of `words` that the reference has too, each at most as often. */
-static uint32_t count_matches(const char *const *words, uint32_t count, const char *const *ref,
+static uint32_t count_matches(const rp_text *words, uint32_t count, const rp_text *ref,
                               uint32_t ref_count, uint32_t order) {
     uint32_t matches = 0;
     for (uint32_t i = 0; i + order <= count; i++) {
@@ -191,10 +190,10 @@ static uint32_t count_matches(const char *const *words, uint32_t count, const ch
     return matches;
 }
 
-rp_err rp_bleu_add(rp_bleu *bleu, const char *translation, const char *reference) {
+rp_err rp_bleu_add(rp_bleu *bleu, const rp_text *translation, const rp_text *reference) {
     rp_arena arena;
-    const char **words;
-    const char **ref;
+    rp_text *words;
+    rp_text *ref;
     uint32_t count;
     uint32_t ref_count;
     rp_err err;

@@ -5,7 +5,7 @@
 #ifndef RP_PREDICT_BLEU_H
 #define RP_PREDICT_BLEU_H
 
-#include "base/arena.h"
+#include "data/encode.h"
 
 enum { RP_BLEU_ORDER = 4 };
 
@@ -16,13 +16,13 @@ typedef struct {
 } rp_bleu;
 
 /* Adds a translation and its reference, UTF-8. errors MEMORY */
-rp_err rp_bleu_add(rp_bleu *bleu, const char *translation, const char *reference) RP_MUST_CHECK;
+rp_err rp_bleu_add(rp_bleu *bleu, const rp_text *translation,
+                   const rp_text *reference) RP_MUST_CHECK;
 /* From 0 to 100. */
 double rp_bleu_score(const rp_bleu *bleu);
 
-/* Words of a line as 13a separates them, each followed by a zero; *count of them. Exposed for
- * tests. errors MEMORY */
-rp_err rp_bleu_words(rp_arena *arena, const char *line, const char ***words,
+/* Words of a line as 13a separates them; *count of them. Exposed for tests. errors MEMORY */
+rp_err rp_bleu_words(rp_arena *arena, const rp_text *line, rp_text **words,
                      uint32_t *count) RP_MUST_CHECK;
 
 #endif

@@ -264,8 +264,8 @@ static void print_score(const rp_confusion *c, const rp_confusion_about *about, 
     if (tokens) {
         (void)fprintf(file, ", perplexity %.4g", exp(loss));
     }
-    if (tokens && about->characters) {
-        (void)fprintf(file, ", %.4f bits", loss / log(2));
+    if (tokens && about->bits > 0) {
+        (void)fprintf(file, ", %.4f bits", loss * about->bits);
     }
     (void)fprintf(file, ", accuracy %.2f %% of %" PRIu64 "%s", 100 * (double)c->right / samples,
                   c->samples,
@@ -329,8 +329,8 @@ static json_t *eval_object(const rp_confusion *c, const rp_confusion_about *abou
         (void)json_object_set_new(eval, "perplexity", json_real(exp(loss)));
         (void)json_object_set_new(eval, "tokens", json_integer((json_int_t)c->samples));
         (void)json_object_set_new(eval, "samples", json_integer((json_int_t)c->sequences));
-        if (about->characters) {
-            (void)json_object_set_new(eval, "bits", json_real(loss / log(2)));
+        if (about->bits > 0) {
+            (void)json_object_set_new(eval, "bits", json_real(loss * about->bits));
         }
     }
     if (eval && about->bleu) {

@@ -46,7 +46,7 @@ typedef struct {
     const char *split, *model, *weights, *device;
     const char *const *class_name; /* [classes], or NULL */
     uint32_t targets;              /* of a sample: tokens of a text; 0 or 1: its class */
-    bool characters;               /* tokens are characters or bytes */
+    double bits;                   /* for a loss of 1 (rp_data_bits()); 0: they have no meaning */
     const double *bleu;            /* of the translations; NULL: not computed */
     bool pixels;                   /* targets are pixels; the table is needed for the mean IoU */
     bool without_table;            /* the table is not printed */

@@ -15,7 +15,7 @@ typedef struct {
     int32_t *x;      /* [batch][2 time] */
     int32_t *source; /* [batch][time] */
     int32_t *label;  /* [batch][label width]; not used */
-    char **text;     /* [batch]: translations */
+    rp_text *text;   /* [batch]: translations */
 } batch;
 
 rp_err rp_bleu_check_data(const rp_data *data) {
@@ -58,7 +58,8 @@ static rp_err add_batch(batch *b, uint32_t first, uint32_t count, rp_bleu *bleu)
         const char *source;
         const char *reference;
         rp_data_texts(b->data, b->split, b->index[i], &source, &reference);
-        RP_TRY(rp_bleu_add(bleu, b->text[i], reference));
+        RP_TRY(rp_bleu_add(bleu, &b->text[i],
+                           &(rp_text){.at = reference, .bytes = strlen(reference)}));
     }
 fail:
     rp_arena_finish(&arena);

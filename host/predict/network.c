@@ -19,6 +19,7 @@ struct rp_network {
     rp_st_reader *weights;
     rp_site site;
     rp_stage *stage;
+    bool (*is_stopped)(void *unused); /* as in the options */
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -123,6 +124,7 @@ rp_err rp_network_read(rp_arena *arena, const rp_network_options *options, rp_ne
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, 1, &network));
     network->arena = arena;
+    network->is_stopped = options->is_stopped;
     RP_TRY(change_model(arena, options->model, last));
     RP_TRY(make_job(network, options, last));
     RP_TRY(rp_st_open(arena, options->weights, &network->weights));
@@ -180,6 +182,9 @@ rp_err rp_network_run(rp_network *network, const void *x, uint32_t n, float *y) 
     const rp_stage_piece piece = {op.samples, parts};
     rp_err err;
     RP_ASSERT(network->stage && n >= 1 && n <= network->job.micro);
+    if (network->is_stopped && network->is_stopped(NULL)) {
+        return rp_fail(RP_ERR_INTERRUPTED, "interrupted before all samples were computed");
+    }
     RP_TRY(rp_stage_forward_only(network->stage, &op, &piece, 1, out, false));
     rp_stage_forget(network->stage, &op);
     RP_TRY(rp_stage_drain(network->stage));

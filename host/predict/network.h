@@ -12,6 +12,9 @@ typedef struct {
     rp_node *model;      /* a model file's tree, in which all layers become `train: false` */
     rp_model_data data;  /* of the set that the net was trained with */
     const char *weights; /* path of a safetensors file with at least the model's tensors */
+    /* Asked before each run, whether the user wants it to end; NULL: never. The argument is NULL.
+     */
+    bool (*is_stopped)(void *unused);
 } rp_network_options;
 
 /* Reads and checks the files. The network lives in `arena` and borrows the options' tree.
@@ -32,7 +35,7 @@ uint32_t rp_network_micro(const rp_network *network);
  *
  * shapes  x [n, sample], normalised f32 or int32 ids; y [n, outputs] f32; on the host;
  *         1 <= n <= micro
- * errors  DEVICE */
+ * errors  DEVICE; INTERRUPTED: is_stopped() said so, and nothing is computed */
 rp_err rp_network_run(rp_network *network, const void *x, uint32_t n, float *y) RP_MUST_CHECK;
 
 #endif

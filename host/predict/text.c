@@ -274,27 +274,28 @@ fail:
 
 /* ---- translating ----------------------------------------------------------------------------- */
 
-static rp_err print_translation(const rp_texter *t, const char *translation,
+static rp_err print_translation(const rp_texter *t, const rp_text *translation,
                                 const rp_device *device) {
     if (t->options.format != RP_PREDICT_JSON) {
-        (void)fprintf(t->options.out, "%s\n", translation);
+        (void)fwrite(translation->at, 1, translation->bytes, t->options.out);
+        (void)fputc('\n', t->options.out);
         return finish_write(t->options.out);
     }
     json_t *object = json_pack("{s:i, s:s, s:o, s:s, s:o}", "version", 1, "device",
                                rp_device_facts_of(device)->name, "weights",
                                rp_json_path(t->net.weights), "text", t->options.text, "translation",
-                               json_of_text(t->arena, translation, strlen(translation)));
+                               json_of_text(t->arena, translation->at, translation->bytes));
     return rp_json_print(object, 0, t->options.out);
 }
 
 static rp_err translate(rp_texter *t, const rp_device *device) {
     rp_translator *translator;
-    char *translation;
+    rp_text translation;
     rp_err err;
     RP_TRY(rp_translator_open(t->arena, t->net.network, &t->net.about.vocab, t->time,
                               t->options.beam, &translator));
     RP_TRY(rp_translate(translator, t->arena, t->id, 1, &translation));
-    RP_TRY(print_translation(t, translation, device));
+    RP_TRY(print_translation(t, &translation, device));
 fail:
     return err;
 }

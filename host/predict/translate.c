@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "data/encode.h"
-
 struct rp_translator {
     rp_network *network;
     const rp_vocab *vocab;
@@ -99,20 +97,21 @@ fail:
 }
 
 /* The text of a target; words have a blank before each, also before the first. */
-static rp_err decode(const rp_translator *t, rp_arena *arena, rp_beam *beam, char **out) {
+static rp_err decode(const rp_translator *t, rp_arena *arena, rp_beam *beam, rp_text *out) {
     const bool blank =
         t->vocab->rules.kind == RP_TOKENS_WORDS || (t->vocab->bpe && t->vocab->bpe->prefix_space);
     uint32_t length;
     const int32_t *target = rp_beam_best(beam, &length);
     rp_err err = rp_text_decode(arena, t->vocab, target, length, out);
-    if (err == RP_OK && blank && (*out)[0] == ' ') {
-        (*out)++;
+    if (err == RP_OK && blank && out->at[0] == ' ') {
+        out->at++;
+        out->bytes--;
     }
     return err;
 }
 
 rp_err rp_translate(rp_translator *t, rp_arena *arena, const int32_t *source, uint32_t count,
-                    char **text) {
+                    rp_text *text) {
     bool more = true;
     rp_err err = RP_OK;
     RP_ASSERT(count >= 1 && count <= t->batch);

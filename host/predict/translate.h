@@ -3,6 +3,7 @@
 #define RP_PREDICT_TRANSLATE_H
 
 #include "data/describe.h"
+#include "data/encode.h"
 #include "predict/beam.h"
 #include "predict/network.h"
 
@@ -22,6 +23,6 @@ uint32_t rp_translator_batch(const rp_translator *translator);
  * shapes  source [count][time]; text [count]
  * errors  DEVICE; NUMERIC: an output is not finite; MEMORY */
 rp_err rp_translate(rp_translator *translator, rp_arena *arena, const int32_t *source,
-                    uint32_t count, char **text) RP_MUST_CHECK;
+                    uint32_t count, rp_text *text) RP_MUST_CHECK;
 
 #endif

@@ -292,6 +292,7 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, 
     const rp_sink_step line = {.step = step,
                                .epoch = (uint32_t)(step / record->epoch_steps),
                                .loss = loss,
+                               .bits = loss * record->run.bits.train,
                                .lr = lr,
                                .samples_per_s = samples_per_s,
                                .tokens_per_s = tokens_per_s,
@@ -307,11 +308,13 @@ static double accuracy_of(const rp_record_score *score) {
 
 rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step,
                       const rp_record_score *score) {
+    const rp_record_bits *bits = &record->run.bits;
     rp_record_totals *total = &record->total;
     *(validation ? &total->validation : &total->eval) = *score;
     const rp_sink_eval line = {.split = validation ? "validation" : record->run.eval_split,
                                .step = step,
                                .loss = score->loss,
+                               .bits = score->loss * (validation ? bits->validation : bits->eval),
                                .accuracy = record->run.classes ? accuracy_of(score) : -1.0,
                                .mean_iou = score->mean_iou,
                                .samples = score->samples,
@@ -490,9 +493,10 @@ static uint64_t count_left_out(const rp_record *record) {
                                           : 0;
 }
 
-static rp_summary_score summary_score(const rp_record_score *score) {
+static rp_summary_score summary_score(const rp_record_score *score, double bits) {
     return (rp_summary_score){.known = score->known,
                               .loss = score->loss,
+                              .bits = score->loss * bits,
                               .accuracy = score->known ? accuracy_of(score) : 0,
                               .mean_iou = score->mean_iou,
                               .samples = score->samples,
@@ -518,12 +522,13 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .samples = total->samples,
         .seconds = run_s(record),
         .train_loss = record->train_loss,
+        .train_bits = record->train_loss * run->bits.train,
         .left_out = record->sinks_run.without_losses ? 0 : count_left_out(record),
         .classes = run->classes,
         .targets = run->targets,
-        .eval = summary_score(&total->eval),
+        .eval = summary_score(&total->eval, run->bits.eval),
         .eval_split = run->eval_split,
-        .validation = summary_score(&total->validation),
+        .validation = summary_score(&total->validation, run->bits.validation),
         .best = end->best,
         .samples_per_s = samples_per_s,
         .tokens_per_s = record->own_samples > 0 ? samples_per_s * (double)record->own_counted /

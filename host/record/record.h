@@ -18,6 +18,11 @@ typedef struct {
     double mean_iou;                    /* of the classes of pixels; NAN: unknown */
 } rp_record_score;
 
+/* Bits of a character or byte for a loss of 1, of each part; only if the targets are a text. */
+typedef struct {
+    double train, eval, validation;
+} rp_record_bits;
+
 /* Texts are borrowed until close. */
 typedef struct {
     const char *model, *schedule;
@@ -25,6 +30,7 @@ typedef struct {
     uint32_t stages;      /* of all boards; 0: one a board */
     bool classes;         /* the targets are classes */
     rp_targets targets;
+    rp_record_bits bits;
     const char *folder;     /* of the run; NULL: no files are written (eval) */
     uint64_t trace_bytes;   /* of trace.json at most; 0: there is none */
     bool temporary;         /* the folder is gone after the run: nobody is told of it */

@@ -40,6 +40,7 @@ typedef struct {
     uint64_t step; /* from 0 */
     uint32_t epoch;
     double loss, lr;
+    double bits;          /* only if the targets are a text */
     double samples_per_s; /* over the last steps; 0: not known yet */
     double tokens_per_s;  /* targets that count; 0: not known yet */
     const double *busy;   /* [stages]: share 0..1 of the last second; NULL in the first second */
@@ -51,6 +52,7 @@ typedef struct {
     const char *split; /* "test", "validation", "train" */
     uint64_t step;     /* steps done before the evaluation */
     double loss;
+    double bits;     /* only if the targets are a text */
     double accuracy; /* share 0..1; negative: the targets are no classes */
     double mean_iou; /* 0..1, only if the targets are pixels; NAN: unknown */
     uint64_t samples;

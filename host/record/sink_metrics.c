@@ -201,7 +201,7 @@ static rp_err on_step(void *sink, const rp_sink_step *step) {
                   "time_s", rp_json_of_real(step->time_s));
     if (line && rp_targets_are_tokens(file->targets)) {
         rp_json_put(line, "tokens_per_s", rp_json_of_real(step->tokens_per_s), &good);
-        rp_targets_put_loss(line, file->targets, step->loss, &good);
+        rp_targets_put_loss(line, file->targets, step->loss, step->bits, &good);
     }
     return write_line(sink, line);
 }
@@ -218,7 +218,7 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
         (void)json_object_set_new(line, "mean_iou", rp_json_of_real(eval->mean_iou));
     }
     if (line) {
-        rp_targets_put_loss(line, file->targets, eval->loss, &good);
+        rp_targets_put_loss(line, file->targets, eval->loss, eval->bits, &good);
         (void)json_object_set_new(line, "samples", json_integer((json_int_t)eval->samples));
         (void)json_object_set_new(line, "time_s", rp_json_of_real(eval->time_s));
         (void)json_object_set_new(line, "split", json_string(eval->split));

@@ -163,8 +163,8 @@ static void add_loss(const progress *p, frame *f) {
         return;
     }
     add_format(f, fabs(loss) < 1000 ? "  loss %.4f" : "  loss %.4g", loss);
-    if (p->targets == RP_TARGETS_CHARACTERS) {
-        add_format(f, "  %.3f bits", rp_bits(loss));
+    if (p->targets == RP_TARGETS_TEXT) {
+        add_format(f, "  %.3f bits", p->state.bits);
     } else if (p->targets == RP_TARGETS_TOKENS) {
         add_format(f, "  perplexity %.4g", rp_perplexity(loss));
     }

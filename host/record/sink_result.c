@@ -45,12 +45,12 @@ static void print_left_out(FILE *file, const rp_summary *s) {
     }
 }
 
-static void print_token_loss(FILE *file, rp_targets targets, double loss) {
+static void print_token_loss(FILE *file, rp_targets targets, double loss, double bits) {
     if (rp_targets_are_tokens(targets) && isfinite(loss)) {
         (void)fprintf(file, ", perplexity %.4g", rp_perplexity(loss));
     }
-    if (targets == RP_TARGETS_CHARACTERS && isfinite(loss)) {
-        (void)fprintf(file, ", %.4f bits", rp_bits(loss));
+    if (targets == RP_TARGETS_TEXT && isfinite(bits)) {
+        (void)fprintf(file, ", %.4f bits", bits);
     }
 }
 
@@ -60,7 +60,7 @@ static void print_score(FILE *file, const char *split, const rp_summary *s,
         return;
     }
     print_loss(file, split, score->loss, s->classes);
-    print_token_loss(file, s->targets, score->loss);
+    print_token_loss(file, s->targets, score->loss, score->bits);
     if (s->classes) {
         (void)fprintf(file, ", accuracy %.2f %%", 100 * score->accuracy);
     }
@@ -177,7 +177,7 @@ static void print_text(const result *to, const rp_summary *s) {
     if (s->samples > 0) {
         if (!s->without_losses) {
             print_loss(to->file, "train", s->train_loss, true);
-            print_token_loss(to->file, s->targets, s->train_loss);
+            print_token_loss(to->file, s->targets, s->train_loss, s->train_bits);
             print_left_out(to->file, s);
             (void)fprintf(to->file, ", ");
         }

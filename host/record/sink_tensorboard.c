@@ -300,8 +300,8 @@ fail:
 }
 
 /* A loss of tokens also as perplexity and bits. `part`: "train", "test", ... */
-static rp_err put_loss(rp_tensorboard *board, const char *part, double loss, uint64_t step,
-                       double wall_s) {
+static rp_err put_loss(rp_tensorboard *board, const char *part, double loss, double bits,
+                       uint64_t step, double wall_s) {
     char tag[64];
     rp_err err;
     (void)snprintf(tag, sizeof tag, "%s/loss", part);
@@ -310,9 +310,9 @@ static rp_err put_loss(rp_tensorboard *board, const char *part, double loss, uin
         (void)snprintf(tag, sizeof tag, "%s/perplexity", part);
         RP_TRY(rp_tensorboard_scalar(board, tag, rp_perplexity(loss), step, wall_s));
     }
-    if (board->targets == RP_TARGETS_CHARACTERS) {
+    if (board->targets == RP_TARGETS_TEXT) {
         (void)snprintf(tag, sizeof tag, "%s/bits", part);
-        RP_TRY(rp_tensorboard_scalar(board, tag, rp_bits(loss), step, wall_s));
+        RP_TRY(rp_tensorboard_scalar(board, tag, bits, step, wall_s));
     }
 fail:
     return err;
@@ -321,7 +321,7 @@ fail:
 static rp_err on_step(void *sink, const rp_sink_step *step) {
     rp_tensorboard *board = sink;
     rp_err err;
-    RP_TRY(put_loss(sink, "train", step->loss, step->step, step->wall_s));
+    RP_TRY(put_loss(sink, "train", step->loss, step->bits, step->step, step->wall_s));
     RP_TRY(rp_tensorboard_scalar(sink, "train/lr", step->lr, step->step, step->wall_s));
     if (board->speeds_s < 0 || !(step->time_s < board->speeds_s + 1)) {
         RP_TRY(put_speeds(board, step));
@@ -336,7 +336,7 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
     char name[64];
     rp_err err;
-    RP_TRY(put_loss(sink, eval->split, eval->loss, last, eval->wall_s));
+    RP_TRY(put_loss(sink, eval->split, eval->loss, eval->bits, last, eval->wall_s));
     if (eval->accuracy >= 0) {
         (void)snprintf(name, sizeof name, "%s/accuracy", eval->split);
         RP_TRY(rp_tensorboard_scalar(sink, name, eval->accuracy, last, eval->wall_s));

@@ -109,7 +109,8 @@ static void put_score(const rp_summary *s, const char *key, const rp_summary_sco
     if (s->targets == RP_TARGETS_PIXELS && isfinite(score->mean_iou) && !s->without_losses) {
         rp_json_put(eval, "mean_iou", rp_json_of_real(score->mean_iou), good);
     }
-    rp_targets_put_loss(eval, s->targets, s->without_losses ? NAN : score->loss, good);
+    rp_targets_put_loss(eval, s->targets, s->without_losses ? NAN : score->loss,
+                        s->without_losses ? NAN : score->bits, good);
     rp_json_put(eval, "samples", rp_json_of_whole(score->samples), good);
     if (rp_targets_word(s->targets)) {
         rp_json_put(eval, rp_targets_word(s->targets), rp_json_of_whole(score->counted), good);
@@ -133,7 +134,8 @@ static void put_best(const rp_summary_best *best, json_t *object, bool *good) {
 static void put_results(const rp_summary *s, json_t *object, bool *good) {
     json_t *train = json_object();
     rp_json_put(train, "loss", rp_json_of_real(s->without_losses ? NAN : s->train_loss), good);
-    rp_targets_put_loss(train, s->targets, s->without_losses ? NAN : s->train_loss, good);
+    rp_targets_put_loss(train, s->targets, s->without_losses ? NAN : s->train_loss,
+                        s->without_losses ? NAN : s->train_bits, good);
     if (s->left_out > 0) {
         rp_json_put(train, "left_out", rp_json_of_whole(s->left_out), good);
     }

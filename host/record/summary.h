@@ -83,6 +83,7 @@ typedef struct {
 typedef struct {
     bool known; /* false: omitted */
     double loss, accuracy;
+    double bits;               /* only if the targets are a text */
     double mean_iou;           /* only if the targets are pixels; NAN: omitted */
     uint64_t samples, counted; /* counted: targets that count */
 } rp_summary_score;
@@ -108,6 +109,7 @@ typedef struct {
     uint64_t steps, samples;
     double seconds;
     double train_loss; /* mean of the last epoch's finite losses; NAN: none is finite */
+    double train_bits; /* only if the targets are a text */
     uint64_t left_out; /* steps of that epoch with a loss that is not finite */
     bool classes;      /* false: `accuracy` is omitted */
     rp_targets targets;

@@ -12,15 +12,11 @@ double rp_perplexity(double loss) {
     return exp(loss);
 }
 
-double rp_bits(double loss) {
-    return loss / log(2);
-}
-
-void rp_targets_put_loss(json_t *object, rp_targets targets, double loss, bool *good) {
+void rp_targets_put_loss(json_t *object, rp_targets targets, double loss, double bits, bool *good) {
     if (rp_targets_are_tokens(targets)) {
         rp_json_put(object, "perplexity", rp_json_of_real(rp_perplexity(loss)), good);
     }
-    if (targets == RP_TARGETS_CHARACTERS) {
-        rp_json_put(object, "bits", rp_json_of_real(rp_bits(loss)), good);
+    if (targets == RP_TARGETS_TEXT) {
+        rp_json_put(object, "bits", rp_json_of_real(bits), good);
     }
 }

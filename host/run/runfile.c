@@ -66,29 +66,32 @@ static rp_data_input typed_input(rp_node *input) {
                            .type = ids ? RP_I32 : RP_F32};
 }
 
-/* Several inputs follow one another along axis 0. What is invalid the model's parser reports. */
-static rp_data_input joint_input(rp_node *inputs) {
-    rp_data_input all = {0};
-    for (uint32_t i = 0; i < rp_node_count(inputs); i++) {
-        rp_node *input = rp_node_find(inputs, rp_node_key(inputs, i));
-        const rp_data_input one = rp_node_is_map(input) ? typed_input(input) : (rp_data_input){0};
-        const uint32_t size = all.shape.dim[0] + one.shape.dim[0];
-        if (one.shape.dims == 0 || size < one.shape.dim[0]) {
-            return (rp_data_input){0};
-        }
-        all = (rp_data_input){
-            .shape = one.shape, .type = one.type, .first = i == 0 ? size : all.first};
-        all.shape.dim[0] = size;
+/* Several inputs follow one another along axis 0. */
+static rp_err joint_input(rp_node *inputs, rp_data_input *out) {
+    rp_model model = {0};
+    uint32_t size[RP_LAYER_INPUTS_MAX] = {0};
+    rp_err err;
+    _Static_assert((int)RP_DATA_PARTS_MAX == (int)RP_LAYER_INPUTS_MAX, "inputs of a model");
+    RP_TRY(rp_model_read_inputs(inputs, &model, size));
+    *out =
+        (rp_data_input){.shape = model.input, .type = model.input_type, .parts = model.input_count};
+    for (uint32_t i = 0; i < out->parts; i++) {
+        out->part[i] = (rp_data_part){.name = rp_node_key(inputs, i), .size = size[i]};
     }
-    return rp_shape_check(&all.shape) ? all : (rp_data_input){0};
+fail:
+    return err;
 }
 
-/* `input: [3, 32, 32]`, `input: {shape: [64], type: i32}`, or several of these by name. */
-static rp_data_input stated_input(rp_node *model) {
+/* `input: [3, 32, 32]`, `input: {shape: [64], type: i32}`, or several of these by name. Of a single
+ * input, what is invalid the model's parser reports. */
+static rp_err read_input(rp_node *model, rp_data_input *out) {
     rp_node *input = rp_node_find(model, "input");
-    return !input || !rp_node_is_map(input) ? (rp_data_input){.shape = stated_shape(input)}
-           : rp_model_names_inputs(input)   ? joint_input(input)
-                                            : typed_input(input);
+    if (rp_model_names_inputs(input)) {
+        return joint_input(input, out);
+    }
+    *out = input && rp_node_is_map(input) ? typed_input(input)
+                                          : (rp_data_input){.shape = stated_shape(input)};
+    return RP_OK;
 }
 
 /* ---- sections -------------------------------------------------------------------------------- */
@@ -237,6 +240,7 @@ static rp_err take_targets(rp_arena *arena, rp_runfile *run, const rp_node *root
 static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *run) {
     const char *path;
     rp_node *data;
+    rp_data_input input;
     rp_err err;
     RP_TRY(rp_node_need(root, "model"));
     RP_TRY(rp_node_string(root, "model", &run->model_name));
@@ -244,7 +248,7 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     RP_TRY(rp_config_read_file(arena, path, &run->model_root));
     RP_TRY(rp_freeze_layers(arena, run->freeze, run->model_root));
     RP_TRY(rp_section_need(root, "data", &data));
-    rp_data_input input = stated_input(run->model_root);
+    RP_TRY(read_input(run->model_root, &input));
     input.masks = run->loss_options.classes_first;
     input.ignore = run->loss_options.ignores ? &run->loss_options.ignore : NULL;
     RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));

@@ -91,6 +91,9 @@ static void official_file_is_read(void **state) {
     assert_string_equal(rp_err_message(),
                         "w.st: tensor 'fc.weight': expected shape [3, 2], found [2, 3]");
     expect_err(rp_st_need_f32(reader, "fc.weight", 1, dim, &values), RP_ERR_FORMAT);
+    expect_ok(rp_st_need_f32(reader, "fc.weight", 4, (const uint64_t[]){1, 1, 2, 3}, &values));
+    expect_err(rp_st_need_f32(reader, "fc.weight", 3, (const uint64_t[]){2, 1, 3}, &values),
+               RP_ERR_FORMAT);
     expect_err(rp_st_need_f32(reader, "n", 1, dim, &values), RP_ERR_FORMAT);
     assert_string_equal(rp_err_message(),
                         "w.st: tensor 'n': expected F32, F16, BF16 or F64, found I64");

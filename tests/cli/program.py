@@ -47,6 +47,15 @@ def patient(seconds):
     return SLOWER * max(seconds, min(3 * seconds, 180))
 
 
+def reads_interrupts(process):
+    """Does the process, which runs, read SIGINT instead of ending by it?"""
+    if process.poll() is not None:
+        return False
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+    blocked = re.search(r"^SigBlk:\s*(\w+)", status, re.M)
+    return bool(blocked and int(blocked[1], 16) >> (signal.SIGINT - 1) & 1)
+
+
 class Case(unittest.TestCase):
     """A folder of its own, and an eye on every process that it leaves."""
 

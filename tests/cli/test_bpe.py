@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Parts of words: `data bpe` learns them, a run uses them, and predict writes them."""
 import json
+import math
 import os
+import re
 import signal
 
 import program
@@ -25,6 +27,13 @@ cut: auto
 """
 
 
+def byte_names():
+    """The character that stands for each byte, as in GPT-2."""
+    own = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    moved = [byte for byte in range(256) if byte not in own]
+    return {byte: chr(byte if byte in own else 256 + moved.index(byte)) for byte in range(256)}
+
+
 class Parts(program.Case):
     def setUp(self):
         super().setUp()
@@ -34,6 +43,49 @@ class Parts(program.Case):
         self.bpe = self.dir / "parts" / "bpe.json"
         out, _ = self.ringpipe("data", "bpe", "text.txt", "--vocab", 290, "-o", self.bpe)
         self.assertIn("290 tokens, 30 merges", out)
+
+    def check_bits(self, summary):
+        """The loss of a byte, counted by hand, wherever it is shown."""
+        tokens = json.loads(self.bpe.read_text())["model"]["vocab"]
+        width = {index: len(name) for name, index in tokens.items()}  # a character for each byte
+        ids = self.encode(TEXT)
+        first = len(ids) * 9 // 10
+        parts = {"train": ids[:first], "eval": ids[first:]}
+        per_nat = {}
+        for part, own in parts.items():
+            targets = own[1:(len(own) - 1) // 8 * 8 + 1]  # windows of 8, each token's next one
+            per_nat[part] = len(targets) / sum(width[i] for i in targets) / math.log(2)
+            self.assertLess(per_nat[part], 0.8 / math.log(2))
+            self.assertAlmostEqual(summary[part]["bits"], summary[part]["loss"] * per_nat[part], 6)
+        lines = [json.loads(line) for line in (self.dir / "out/log.jsonl").read_text().splitlines()]
+        for line in lines:
+            part = "eval" if line.get("event") == "eval" else "train"
+            if "loss" in line:
+                self.assertAlmostEqual(line["bits"], line["loss"] * per_nat[part], 6)
+        self.assertIn(b"train/bits", (self.dir / "out/events.out.tfevents.ringpipe").read_bytes())
+        out, _ = self.ringpipe("eval", "out", "--format", "json")
+        score = json.loads(out)["eval"]
+        self.assertAlmostEqual(score["bits"], score["loss"] * per_nat["eval"], 6)
+        out, _ = self.ringpipe("eval", "out")
+        self.assertIn(f", {score['bits']:.4f} bits, accuracy", out)
+
+    def encode(self, text):
+        """Token ids of a text, merge by merge, as the file says."""
+        model = json.loads(self.bpe.read_text())["model"]
+        pattern = r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
+        names = byte_names()
+        ids = []
+        for word in re.findall(pattern, text):
+            parts = [names[byte] for byte in word.encode()]
+            for merge in model["merges"]:
+                left, right = merge.split(" ") if isinstance(merge, str) else merge
+                at = 0
+                while at + 1 < len(parts):
+                    if (parts[at], parts[at + 1]) == (left, right):
+                        parts[at:at + 2] = [left + right]
+                    at += 1
+            ids += [model["vocab"][part] for part in parts]
+        return ids
 
     def test_a_run(self):
         """Trained, continued, scored; a different tokeniser is refused."""
@@ -47,7 +99,7 @@ class Parts(program.Case):
         self.assertIn(str(self.bpe), (self.dir / "out" / "run.yaml").read_text())
         summary = json.loads((self.dir / "out" / "summary.json").read_text())
         self.assertIn("perplexity", summary["eval"])
-        self.assertNotIn("bits", summary["eval"])
+        self.check_bits(summary)
         out, _ = self.ringpipe("predict", "out", "--text", "so it went", "--tokens", 5,
                                "--format", "json")
         said = json.loads(out)
@@ -97,17 +149,11 @@ class Parts(program.Case):
         words = [f"{i * i:x}{i * 7919:x}" for i in range(200000)]
         (self.dir / "long.txt").write_text("\n".join(words))
         process = self.start("data", "bpe", "long.txt", "--vocab", 100000, "-o", "long.json")
-        self.wait_for("reading", lambda: process.poll() is None and self.reads(process))
+        self.wait_for("reading", lambda: program.reads_interrupts(process))
         process.send_signal(signal.SIGINT)
         _, err = self.finish(process, code=130)
         self.assertIn("interrupted; nothing is written", err)
         self.assertEqual(list(self.dir.glob("long.json*")), [])
-
-    def reads(self, process):
-        """Does the process catch the signal?"""
-        with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
-            blocked = next(line for line in status if line.startswith("SigBlk:")).split()[1]
-        return int(blocked, 16) >> (signal.SIGINT - 1) & 1
 
 
 load_tests = program.few_when_short("Parts.test_a_run")

@@ -265,6 +265,82 @@ class Arrays(program.Case):
         self.assertIn("x_test.npy: the header requires 416 bytes, but the file has 415", err)
 
 
+TWO_INPUTS = """\
+model: two.yaml
+data:
+  set: npy
+  path: .
+  train_x: {left: a.npy, right: b.npy}
+  train_y: y.npy
+  test_x: {left: a.npy, right: b.npy}
+  test_y: y.npy
+ring: {boards: 2}
+train: {epochs: 2, batch: 8, microbatch: 4, seed: 3, steps: 7}
+loss: mse
+optimizer: {kind: sgd, lr: 0.02}
+schedule: gpipe
+cut: [fc]
+"""
+
+TWO_INPUTS_NET = """\
+input: {left: {shape: [3]}, right: {shape: [2]}}
+layers:
+  - {name: swapped, kind: concat, from: [right, left]}
+  - {name: fc, kind: dense, out: 1}
+"""
+
+
+class Inputs(program.Case):
+    """A file for each input of a model."""
+
+    def setUp(self):
+        super().setUp()
+        (self.dir / "two.yaml").write_text(TWO_INPUTS_NET)
+        self.left = [[i % 3, i % 5 / 2, 1.0] for i in range(40)]
+        self.right = [[i % 7 / 4, i % 2] for i in range(40)]
+        rows = [a + b for a, b in zip(self.left, self.right)]
+        for name, part in (("a", self.left), ("b", self.right), ("both", rows)):
+            flat = [number for row in part for number in row]
+            data = npy("<f4", (40, len(part[0])), struct.pack(f"<{len(flat)}f", *flat))
+            (self.dir / f"{name}.npy").write_bytes(data)
+        targets = [sum(row) for row in rows]
+        (self.dir / "y.npy").write_bytes(npy("<f4", (40, 1), struct.pack("<40f", *targets)))
+
+    def test_the_same_run_as_with_one_file(self):
+        """Trained, evaluated, and asked; the inputs follow one another in the joint file."""
+        joint = TWO_INPUTS.replace("{left: a.npy, right: b.npy}", "both.npy")
+        for name, text in (("two", TWO_INPUTS), ("one", joint)):
+            self.ringpipe("train", self.run_file(text, f"{name}.run.yaml"), "--out", name)
+        weights = [(self.dir / name / "weights.safetensors").read_bytes() for name in
+                   ("two", "one")]
+        self.assertTrue(weights[0] == weights[1])
+        data = json.loads((self.dir / "two/data.json").read_text())
+        self.assertEqual((data["sample"], data["inputs"]), ([5], {"left": 3, "right": 2}))
+        summary = json.loads((self.dir / "two/summary.json").read_text())
+        out, _ = self.ringpipe("eval", "two", "--format", "json")
+        self.assertAlmostEqual(json.loads(out)["eval"]["loss"], summary["eval"]["loss"], 5)
+        out, _ = self.ringpipe("predict", "two", "both.npy", "--format", "csv")
+        self.assertEqual(len(out.splitlines()), 41)
+        self.assertIn("a.npy: expected samples of shape [5], in which the model's inputs follow "
+                      "one another: 'left' (3), 'right' (2), found [3]",
+                      self.refused("predict", "two", "a.npy"))
+
+    def test_wrong_files(self):
+        for change, said in (
+            ("train_x={left: a.npy}", "train_x: the key 'right' is needed here"),
+            ("train_x={left: b.npy, right: b.npy}",
+             "b.npy: samples have shape [2], expected [3] (the model's input left)"),
+            ("train_x=both.npy", "data.test_x: expected one file as in train_x"),
+        ):
+            self.assertIn(said, self.refused("train", self.run_file(TWO_INPUTS), "--dry-run",
+                                             "--set", f"data.{change}"))
+        net = TWO_INPUTS_NET.replace("right: {shape: [2]}", "right: {shape: [2], type: i32}")
+        (self.dir / "two.yaml").write_text(net)
+        self.assertIn("two.yaml:1: input.right: expected the type of the first input, f32: the "
+                      "inputs of a model have one type, found i32",
+                      self.refused("train", self.run_file(TWO_INPUTS), "--dry-run"))
+
+
 PICTURES = """\
 model: net.yaml
 data: {set: images, path: shapes, size: 8, augment: flip, validation: 0.25}

@@ -11,6 +11,25 @@ import program
 STOPS = ("--set", "ring.wait=0")
 
 
+TRANSLATOR = """\
+input: {source: {shape: [6], type: i32}, target: {shape: [6], type: i32}}
+layers:
+  - {name: from, kind: embedding, from: source, count: tokens, out: 8}
+  - {name: to, kind: embedding, from: target, count: tokens, out: 8}
+  - {name: sum, kind: add, from: [from, to]}
+  - {name: fc, kind: linear, out: classes}
+"""
+TRANSLATIONS = """\
+model: net.yaml
+data: {set: pairs, path: ., source: few.txt, target: few.txt, tokens: words}
+ring: {boards: 1}
+train: {steps: 2, batch: 8, microbatch: 8, seed: 1}
+loss: {kind: cross-entropy, ignore: 0}
+optimizer: {kind: sgd, lr: 0.05}
+schedule: gpipe
+"""
+
+
 def start_as_nohup():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.close(0)
@@ -154,6 +173,23 @@ class Signals(program.Case):
         lives.send_signal(signal.SIGINT)
         self.finish(lives, code=130)
         self.assertEqual([f.name for f in temporary.iterdir()], ["ringpipe-abcdef"])
+
+    def test_interrupted_translations(self):
+        """An evaluation says that it has ended early, and prints no result."""
+        (self.dir / "net.yaml").write_text(TRANSLATOR)
+        words = [f"w{i % 7} w{i % 11} w{i % 5}\n" for i in range(20000)]
+        (self.dir / "few.txt").write_text("".join(words[:200]))
+        (self.dir / "many.txt").write_text("".join(words))
+        self.ringpipe("train", self.run_file(TRANSLATIONS), "--out", "out")
+        for more in ((), ("--bleu",)):
+            process = self.start("eval", "out", *more, "--set", "data.test_source=many.txt",
+                                 "--set", "data.test_target=many.txt")
+            self.wait_for("signals", lambda now=process: program.reads_interrupts(now),
+                          process=process)
+            process.send_signal(signal.SIGINT)
+            out, err = self.finish(process, code=130)
+            self.assertEqual(out, "")
+            self.assertIn("interrupted before all samples were computed", err)
 
     def resumable(self, out):
         steps = len(program.steps_of(self.dir / out / "log.jsonl"))

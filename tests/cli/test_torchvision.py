@@ -151,6 +151,7 @@ schedule: gpipe
 
     def test_vision_transformer(self):
         self.there_and_back("vit-tiny", 32)
+        self.there_and_back("vit-tiny-narrow", 32)
 
     def test_unet(self):
         self.there_and_back("unet", 32)

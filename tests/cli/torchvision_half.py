@@ -57,15 +57,9 @@ MAKERS = {
     "unet": UNet,
     "vit-tiny": partial(torchvision.models.VisionTransformer, image_size=32, patch_size=4,
                         num_layers=6, num_heads=3, hidden_dim=192, mlp_dim=768),
+    "vit-tiny-narrow": partial(torchvision.models.VisionTransformer, image_size=32, patch_size=4,
+                               num_layers=4, num_heads=2, hidden_dim=64, mlp_dim=256),
 }
-# Parameters of a module itself; ours are those of a layer, one dimension less before them.
-RENAMED = {"class_token": "class_token.weight",
-           "encoder.pos_embedding": "encoder.pos_embedding.weight"}
-
-
-def our_name(name):
-    """self_attention.in_proj_weight, -> self_attention.in_proj.weight"""
-    return RENAMED.get(name, name.replace(".in_proj_", ".in_proj."))
 
 
 def build(ask):
@@ -84,8 +78,7 @@ def build(ask):
 
 def tensors_of(net):
     """What a file of weights holds: all but the counters, which are no floats."""
-    return {our_name(name): value.flatten(0, -2).squeeze(0) if name in RENAMED else value
-            for name, value in net.state_dict().items() if value.is_floating_point()}
+    return {name: value for name, value in net.state_dict().items() if value.is_floating_point()}
 
 
 def write(path, tensors, values):
@@ -137,7 +130,7 @@ def make(ask):
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
             torch.nn.init.uniform_(module.bias, -0.2, 0.2)
     for name, value in net.named_parameters():
-        if name in RENAMED or name.startswith("heads."):  # zeros, at the start
+        if name == "class_token" or name.startswith("heads."):  # zeros, at the start
             torch.nn.init.normal_(value, std=0.1)
     write(ask["weights"], tensors_of(net), values=True)
     images = torch.rand(2, 3, ask["size"], ask["size"]) * 2 - 1
@@ -155,10 +148,6 @@ def load(ask):
     """The file fits the net strictly, and but for statistics it is the file that was given."""
     net = build(ask)
     given, came = read(ask["given"]), read(ask["came"])
-    for name, value in net.state_dict().items():
-        if our_name(name) != name:
-            came[name] = came.pop(our_name(name)).reshape(value.shape)
-            given[name] = given.pop(our_name(name)).reshape(value.shape)
     net.load_state_dict(came, strict=True)
     differ = [name for name in given
               if "running_" not in name and not torch.equal(given[name], came[name])]

@@ -1,6 +1,8 @@
 /* The sets `text` and `tsv` with a byte-level BPE, and its description. */
 #include "bpe_fixture.h"
 
+#include <math.h>
+
 #include "data/check.h"
 #include "data/describe.h"
 
@@ -38,7 +40,7 @@ static void windows_of_a_text(void **state) {
     write_text("train.txt", text);
     expect_ok(open_data(&data, text_keys, NULL, true));
     assert_true(data.type == RP_I32 && data.tokens == 420 && data.classes == 420);
-    assert_false(data.characters);
+    assert_int_equal(data.bits, RP_BITS_OF_BYTE);
     assert_int_equal(data.text_tokens, WORDS * 6 * 9 / 10);
     assert_int_equal(data.count[RP_SPLIT_TRAIN], (WORDS * 6 * 9 / 10 - 1) / 2);
     assert_int_equal(data.count[RP_SPLIT_TEST], (WORDS * 6 / 10 - 1) / 2);
@@ -58,6 +60,47 @@ static void windows_of_a_text(void **state) {
     write_text("test.txt", "ok\n!\xc3(");
     expect_err(open_data(&data, text_keys, NULL, true), RP_ERR_FORMAT);
     expect_part("test.txt:2: byte 4 of the file is 0xc3: expected a text in UTF-8");
+}
+
+/* The loss of a byte: "board board" is "board" without its blank as letters, and one token with it.
+ */
+static void bits_of_a_byte(void **state) {
+    (void)state;
+    double bits;
+    uint64_t bytes = 0;
+    int32_t id[2];
+    int32_t label[3];
+    rp_data data;
+    write_bpe("learnt.json", NULL, NULL);
+    write_text("train.txt", "!!!! the board of the boards !!!!! and the board?");
+    write_text("test.txt", "! board! board board board");
+    expect_ok(open_data(&data, text_keys, NULL, true));
+    for (uint32_t i = 0; i < data.count[RP_SPLIT_TEST]; i++) {
+        expect_ok(rp_data_batch(&data, RP_SPLIT_TEST, 0, &i, 1, false, id, label, NULL));
+        for (uint32_t k = 0; k < 2; k++) {
+            bytes += label[k] == 4 ? strlen("!") : strlen(" board"); /* no other token is there */
+        }
+    }
+    /* "!" begins the first window; its targets and those of the second are 4 tokens. */
+    assert_int_equal(data.count[RP_SPLIT_TEST], 2);
+    assert_int_equal(bytes, strlen(" board! board board"));
+    expect_ok(rp_data_bits(&data, RP_SPLIT_TEST, &bits));
+    expect_close(bits, 4 / (19 * log(2)), 1e-12, 0);
+    data.ignores = true; /* the two targets " board" of the second window and one of the first */
+    data.ignore = 4;
+    expect_ok(rp_data_bits(&data, RP_SPLIT_TEST, &bits));
+    expect_close(bits, 3 / (18 * log(2)), 1e-12, 0);
+    expect_ok(rp_data_bits(&data, RP_SPLIT_VALIDATION, &bits));
+    assert_true(bits == 0);
+    rp_data_close(&data);
+    expect_ok(open_data(&data, "{set: text, path: %, tokens: chars, time: 2}", NULL, true));
+    expect_ok(rp_data_bits(&data, RP_SPLIT_TEST, &bits));
+    expect_close(bits, 1 / log(2), 1e-12, 0);
+    rp_data_close(&data);
+    expect_ok(open_data(&data, "{set: text, path: %, tokens: words, time: 2}", NULL, true));
+    expect_ok(rp_data_bits(&data, RP_SPLIT_TEST, &bits));
+    assert_true(bits == 0 && !rp_data_has_bits(&data));
+    rp_data_close(&data);
 }
 
 static void wrong_keys(void **state) {
@@ -238,6 +281,7 @@ static void damaged_descriptions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(windows_of_a_text, setup, teardown),
+        cmocka_unit_test_setup_teardown(bits_of_a_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(classes_of_texts, setup, teardown),
         cmocka_unit_test_setup_teardown(pairs_of_sentences, setup, teardown),

@@ -466,6 +466,124 @@ static void bad_ids(void **state) {
     expect_part("y_train.npy: has numbers of type f4, expected whole numbers");
 }
 
+static const rp_data_input translation = {
+    .shape = {1, {5}}, .type = RP_I32, .parts = 2, .part = {{"source", 3}, {"target", 2}}};
+
+#define FILES(x, y) "{set: npy, path: %, shuffle: false, " x "train_y: y.npy" y "}"
+#define TRAIN_X "train_x: {source: s.npy, target: t.npy}, "
+
+/* A file of ids for each input of the model; a sample has them in the order of the model. */
+static void ids_from_several_files(void **state) {
+    (void)state;
+    static const uint16_t s[] = {1, 2, 3, 4, 500, 6};
+    static const int32_t t[] = {7, 8, 9, 10};
+    static const uint8_t t_test[] = {200, 1};
+    static const int32_t y[] = {1, 0};
+    static const char want[] = FILES("train_x: {target: t.npy, source: s.npy}, ",
+                                     ", test_x: {source: s2.npy, target: t2.npy}, test_y: y2.npy");
+    const uint32_t index[] = {1, 0};
+    int32_t x[10];
+    int32_t labels[2];
+    rp_data data;
+    put_npy("s.npy", "<u2", "(2, 3)", s, sizeof s);
+    put_npy("t.npy", "<i4", "(2, 2)", t, sizeof t);
+    put_npy("y.npy", "<i4", "(2,)", y, sizeof y);
+    expect_ok(open_for(&data, FILES(TRAIN_X, ""), &translation, true, 7));
+    assert_true(data.type == RP_I32 && data.tokens == 501 && data.classes == 2);
+    assert_true(rp_shape_equal(&data.sample, &translation.shape));
+    assert_int_equal(data.count[RP_SPLIT_TEST], 0);
+    assert_string_equal(data.test_path, "data.test_x");
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, x, labels, NULL));
+    expect_values(x, (const int32_t[]){4, 500, 6, 9, 10, 1, 2, 3, 7, 8}, 10);
+    rp_data_close(&data);
+    put_npy("s2.npy", "<u2", "(1, 3)", s, 6);
+    put_npy("t2.npy", "|u1", "(1, 2)", t_test, sizeof t_test);
+    put_npy("y2.npy", "<i4", "(1,)", y, 4);
+    expect_ok(open_for(&data, want, &translation, true, 7));
+    assert_int_equal(data.count[RP_SPLIT_TEST], 1);
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TEST, 0, index + 1, 1, false, x, labels, NULL));
+    expect_values(x, (const int32_t[]){1, 2, 3, 200, 1}, 5);
+    rp_data_close(&data);
+}
+
+/* Bytes of one input are divided by 255, numbers of the other one stay. */
+static void numbers_from_several_files(void **state) {
+    (void)state;
+    static const rp_data_input images = {
+        .shape = {3, {3, 1, 2}}, .parts = 2, .part = {{"photo", 2}, {"depth", 1}}};
+    static const uint8_t photo[] = {51, 102, 153, 204, 0, 255, 51, 0};
+    static const float depth[] = {5, 6, 7, 8};
+    static const uint8_t gray[] = {255, 0, 0, 255};
+    static const int32_t y[] = {1, 0};
+    static const char want[] = FILES("train_x: {photo: p.npy, depth: d.npy}, ", "");
+    static const char last[] = FILES("train_x: {photo: q.npy, depth: e.npy}, ", ", channels: last");
+    const uint32_t index[] = {0, 1};
+    float x[12];
+    rp_data data;
+    put_npy("y.npy", "<i4", "(2,)", y, sizeof y);
+    put_npy("p.npy", "|u1", "(2, 2, 1, 2)", photo, sizeof photo);
+    put_npy("d.npy", "<f4", "(2, 1, 2)", depth, sizeof depth);
+    expect_ok(open_for(&data, want, &images, true, 7));
+    assert_false(data.bytes);
+    assert_int_equal(data.channels, 3);
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, false, x, NULL, NULL));
+    expect_close_all(x, ((const float[]){0.2f, 0.4f, 0.6f, 0.8f, 5, 6, 0, 1, 0.2f, 0, 7, 8}), 12,
+                     1e-6, 0);
+    rp_data_close(&data);
+    put_npy("q.npy", "|u1", "(2, 1, 2, 2)", photo, sizeof photo);
+    put_npy("e.npy", "|u1", "(2, 1, 2, 1)", gray, sizeof gray);
+    expect_ok(open_for(&data, last, &images, true, 7));
+    assert_true(data.bytes && data.channels_last);
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 1, false, x, NULL, NULL));
+    expect_close_all(x, ((const float[]){0.2f, 0.6f, 0.4f, 0.8f, 1, 0}), 6, 1e-6, 0);
+    rp_data_close(&data);
+}
+
+static void bad_files_of_inputs(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys;
+        const rp_data_input *input;
+        const char *part;
+    } bad[] = {
+        {FILES(TRAIN_X, ""), &three, "train_x: expected a file name; a file for each input needs"},
+        {FILES(TRAIN_X, ""), NULL, "train_x: expected a file name; a file for each input needs"},
+        {FILES("train_x: {source: s.npy}, ", ""), &translation, "the key 'target' is needed here"},
+        {FILES("train_x: {source: s.npy, target: t.npy, third: t.npy}, ", ""), &translation,
+         "train_x.third: unknown key"},
+        {FILES("train_x: {source: s.npy, target: [t.npy]}, ", ""), &translation,
+         "train_x.target: expected a text"},
+        {FILES("train_x: {source: s.npy, target: three.npy}, ", ""), &translation,
+         "three.npy: has 3 samples, expected 2 as in"},
+        {FILES("train_x: {source: t.npy, target: t.npy}, ", ""), &translation,
+         "t.npy: samples have shape [2], expected [3] (the model's input source)"},
+        {FILES("train_x: {source: s.npy, target: real.npy}, ", ""), &translation,
+         "real.npy: has numbers of type f4, expected whole numbers"},
+        {FILES("train_x: {source: s.npy, target: none.npy}, ", ""), &translation, "none.npy"},
+        {FILES(TRAIN_X, ", test_x: t.npy"), &translation,
+         "test_x: expected a file for each input as in train_x"},
+        {FILES("train_x: joint.npy, ", ", test_x: {source: s.npy, target: t.npy}"), &translation,
+         "test_x: expected one file as in train_x"},
+        {FILES(TRAIN_X, ", test_y: y.npy"), &translation,
+         "y.npy exists, so `test_x` with a file for each input is needed"},
+        {FILES(TRAIN_X, ", test_x: {source: s.npy, target: three.npy}, test_y: y.npy"),
+         &translation, "three.npy: has 3 samples, expected 2 as in"},
+    };
+    static const int32_t x[6] = {0};
+    static const int32_t y[] = {1, 0};
+    rp_data data;
+    put_npy("s.npy", "<i4", "(2, 3)", x, 24);
+    put_npy("t.npy", "<i4", "(2, 2)", x, 16);
+    put_npy("three.npy", "<i4", "(3, 2)", x, 24);
+    put_npy("real.npy", "<f4", "(2, 2)", x, 16);
+    put_npy("joint.npy", "<i4", "(1, 5)", x, 20);
+    put_npy("y.npy", "<i4", "(2,)", y, sizeof y);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_not_equal(open_for(&data, bad[i].keys, bad[i].input, true, 7), RP_OK);
+        expect_part(bad[i].part);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(images_and_classes, setup, teardown),
@@ -480,6 +598,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_label_for_each_token, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_numbers_for_ids, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_ids, setup, teardown),
+        cmocka_unit_test_setup_teardown(ids_from_several_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(numbers_from_several_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(bad_files_of_inputs, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

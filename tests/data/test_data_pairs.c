@@ -211,7 +211,8 @@ static void refusals(void **state) {
         RP_OK);
     expect_part("a source and a target of the same length, but the model's input has 7 ids");
     rp_data_close(&data);
-    const rp_data_input uneven = {.shape = rp_shape_1(8), .type = RP_I32, .first = 3};
+    const rp_data_input uneven = {
+        .shape = rp_shape_1(8), .type = RP_I32, .parts = 2, .part = {{"a", 3}, {"b", 5}}};
     assert_int_not_equal(
         open_for(&data, "{set: pairs, path: %, source: a.en, target: a.de, tokens: words}", &uneven,
                  true, 1),

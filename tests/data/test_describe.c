@@ -132,6 +132,40 @@ static void vocabularies_come_back(void **state) {
     rp_data_close(&data);
 }
 
+/* Names and sizes of the model's inputs, in their order. */
+static void several_inputs_come_back(void **state) {
+    (void)state;
+    static const rp_data_input input = {
+        .shape = {1, {5}}, .type = RP_I32, .parts = 2, .part = {{"source", 3}, {"data", 2}}};
+    static const char form[] = "{\"version\": 1, \"set\": \"npy\", \"sample\": [5], %s}";
+    static const char nine[] = "\"inputs\": {\"a\": 1, \"b\": 1, \"c\": 1, \"d\": 1, \"e\": 1, "
+                               "\"f\": 1, \"g\": 1, \"h\": 1, \"i\": 1}";
+    static const char *const bad[] = {"\"inputs\": [3, 2]",
+                                      "\"inputs\": {\"a\": 5}",
+                                      "\"inputs\": {\"a\": 3, \"b\": 3}",
+                                      "\"inputs\": {\"a\": 5, \"b\": 0}",
+                                      "\"inputs\": {\"a\": 4294967296, \"b\": 1}",
+                                      nine};
+    const int32_t ids[10] = {1};
+    char text[300];
+    rp_data data;
+    rp_description got;
+    put_npy("x_train.npy", "<i4", "(2, 5)", ids, sizeof ids);
+    put_npy("y_train.npy", "<i4", "(2, 5)", ids, sizeof ids);
+    describe_set("{set: npy, path: %}", &input, &data, &got);
+    assert_int_equal(got.parts, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_string_equal(got.part[i].name, input.part[i].name);
+        assert_int_equal(got.part[i].size, input.part[i].size);
+    }
+    rp_data_close(&data);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        (void)snprintf(text, sizeof text, form, bad[i]);
+        expect_err(read_text(text, &got), RP_ERR_FORMAT);
+        expect_part("`inputs`: expected 2 to 8 names");
+    }
+}
+
 /* The same ids would mean other tokens. */
 static void another_vocabulary_is_refused(void **state) {
     (void)state;
@@ -301,6 +335,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sets_come_back_as_they_were, setup, teardown),
         cmocka_unit_test_setup_teardown(vocabularies_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_inputs_come_back, setup, teardown),
         cmocka_unit_test_setup_teardown(another_vocabulary_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(former_versions_are_read, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_description_is_refused, setup, teardown),

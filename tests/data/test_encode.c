@@ -71,6 +71,19 @@ static void words(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A zero is a byte of a text as others are. */
+static void zeros_are_kept(void **state) {
+    (void)state;
+    rp_text text;
+    open_vocab(&(rp_token_rules){.kind = RP_TOKENS_BYTES}, "", 0);
+    expect_ok(rp_text_decode(&arena, &vocab, (const int32_t[]){'a', 0, 'b', 0}, 4, &text));
+    assert_int_equal(text.bytes, 4);
+    assert_memory_equal(text.at, "a\0b\0", 5);
+    expect_ok(rp_text_decode(&arena, &vocab, NULL, 0, &text));
+    assert_true(text.bytes == 0 && text.at[0] == '\0');
+    rp_arena_finish(&arena);
+}
+
 static void numbers_have_no_text(void **state) {
     (void)state;
     open_vocab(&(rp_token_rules){.kind = RP_TOKENS_IDS}, "", 0);
@@ -83,6 +96,7 @@ int main(void) {
         cmocka_unit_test(bytes),
         cmocka_unit_test(characters),
         cmocka_unit_test(words),
+        cmocka_unit_test(zeros_are_kept),
         cmocka_unit_test(numbers_have_no_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@ static const char text[] = "It's a cat, 12 caf\xc3\xa9s <end>";
 static void encode(rp_arena *arena, const rp_vocab *vocab) {
     int32_t *ids;
     uint32_t count;
-    char *again;
+    rp_text again;
     if (rp_text_encode(arena, vocab, text, &ids, &count) == RP_OK) {
         for (uint32_t i = 0; i < count; i++) {
             RP_ASSERT(ids[i] >= 0 && (uint32_t)ids[i] < vocab->count);

@@ -203,12 +203,19 @@ static void layouts_are_checked(void **state) {
     (void)state;
     const rp_shape image = rp_shape_3(5, 4, 6);
     const rp_shape row = rp_shape_1(5);
+    const rp_shape most = rp_shape_3(RP_LOSS_PIXEL_CLASSES_MAX, 4, 6);
+    const rp_shape more = rp_shape_3(RP_LOSS_PIXEL_CLASSES_MAX + 1, 4, 6);
     const rp_loss_options first = {.classes_first = true};
     const rp_loss_options last = {0};
     expect_ok(rp_loss_check_layout(&image, 24, &first));
     expect_ok(rp_loss_check_layout(&image, 20, &last));
     expect_err(rp_loss_check_layout(&image, 20, &first), RP_ERR_SHAPE);
     assert_non_null(strstr(rp_err_message(), "[classes, height, width]"));
+    expect_ok(rp_loss_check_layout(&most, 24, &first));
+    expect_err(rp_loss_check_layout(&more, 24, &first), RP_ERR_LIMIT);
+    assert_non_null(strstr(rp_err_message(), "is [4097, 4, 6]: expected at most 4096 classes of "
+                                             "pixels (loss.classes_at: first)"));
+    expect_ok(rp_loss_check_layout(&more, 4097 * 4, &last));
     expect_err(rp_loss_check_layout(&row, 1, &first), RP_ERR_SHAPE);
     assert_non_null(strstr(rp_err_message(), "a sample has 1 target:"));
     expect_err(rp_loss_check_layout(&image, 24, &last), RP_ERR_SHAPE);

@@ -241,6 +241,34 @@ static void several_inputs(void **state) {
     assert_memory_equal(limit, limits, sizeof limits);
 }
 
+/* Layers that use a random stream in training. */
+static void layers_that_draw(void **state) {
+    (void)state;
+    static const struct {
+        const char *layer;
+        bool draws;
+    } cases[] = {
+        {"kind: dropout", true},
+        {"kind: dropout, train: false", false},
+        {"kind: droppath, p: 0.1", true},
+        {"kind: attention, heads: 1, dropout: 0.1", true},
+        {"kind: attention, heads: 1, dropout: 0.1, train: false", false},
+        {"kind: attention, heads: 1", false},
+        {"kind: linear, out: 4", false},
+        {"kind: linear, out: 4, lora: {rank: 2}", false},
+        {"kind: linear, out: 4, lora: {rank: 2, dropout: 0.1}", true},
+        {"kind: linear, out: 4, lora: {rank: 2, dropout: 0.1}, train: false", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        rp_model *model;
+        (void)snprintf(text, sizeof text, "input: [5, 6]\nlayers:\n- {name: l, %s}",
+                       cases[i].layer);
+        expect_ok(parse_model(text, NULL, 0, &model));
+        assert_int_equal(model->plan[0].draws, cases[i].draws);
+    }
+}
+
 static void several_inputs_are_checked(void **state) {
     (void)state;
     static const struct {
@@ -249,7 +277,8 @@ static void several_inputs_are_checked(void **state) {
         {"a: {shape: [3]}", "from: a", "or 2 to 8 inputs like `source: {shape: "},
         {"a: {shape: [3]}, b: [2]", "from: a", "expected an input like {shape: [40], type: i32}"},
         {"a: {shape: [3]}, b: {shape: [2], type: i32}", "from: a",
-         "expected the type of the first"},
+         "expected the type of the first input, f32: the inputs of a model have one type, found "
+         "i32"},
         {"a: {shape: [3, 2]}, b: {shape: [3, 4]}", "from: a", "only in the first size"},
         {"a: {shape: [3]}, b: {shape: [3]}", "from: a", "no layer reads the input 'b'"},
         {"a: {shape: [3]}, b: {shape: [3]}", "train: true", "several inputs: expected `from`"},
@@ -531,6 +560,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(types_are_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(several_inputs, setup, teardown),
         cmocka_unit_test_setup_teardown(several_inputs_are_checked, setup, teardown),
+        cmocka_unit_test_setup_teardown(layers_that_draw, setup, teardown),
         cmocka_unit_test_setup_teardown(layers_are_limited, setup, teardown),
         cmocka_unit_test_setup_teardown(structure, setup, teardown),
         cmocka_unit_test_setup_teardown(parameters, setup, teardown),

@@ -55,6 +55,41 @@ static void a_file_gives_names(void **state) {
     assert_false(rp_model_has_names(model));
 }
 
+/* Files have a shape with dimensions of 1 before that of the layer. */
+static void a_file_gives_a_number_of_dimensions(void **state) {
+    (void)state;
+    static const char *const bad[][2] = {
+        {"{weight: {name: w, dims: 1}}", "'head': expected 2 to 6, because weight has the shape"},
+        {"{weight: {name: w, dims: 7}}", "dims: expected a whole number from 1 to 6, found '7'"},
+        {"{weight: {name: w, dim: 3}}", "unknown key; did you mean 'dims'?"},
+        {"{weight: {dims: 3}}", "the key 'name' is needed here"},
+        {"{weight: {name: [w]}}", "a parameter's name has 1 to 160 of"},
+        {"{weight: {name: embed.weight, dims: 3}}",
+         "share 'embed.weight', but its shape is [9, 4] in the first and [1, 9, 4] in the second"},
+    };
+    char layers[300];
+    float plain[36];
+    float stored[36];
+    rp_model *model;
+    expect_ok(parse(EMBED HEAD("{weight: {name: lm_head.w, dims: 4}, bias: {name: b}}"), &model));
+    assert_string_equal(model->param[1].name, "lm_head.w");
+    assert_true(rp_shape_equal(&model->param[1].shape, &(rp_shape){4, {1, 1, 9, 4}}));
+    assert_true(rp_shape_equal(&model->plan[1].param[0].shape, &(rp_shape){2, {9, 4}}));
+    assert_true(model->param[1].count == 36 && model->param[2].shape.dims == 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        (void)snprintf(layers, sizeof layers,
+                       EMBED "  - {name: head, kind: linear, out: 9, names: %s}\n", bad[i][0]);
+        refuse(layers, RP_ERR_USAGE, bad[i][1]);
+    }
+    expect_ok(parse("  - {name: embed, kind: embedding, count: 9, out: 4, padding: 2}\n", &model));
+    rp_model_init_param(model, 0, 3, plain);
+    expect_ok(parse("  - {name: embed, kind: embedding, count: 9, out: 4, padding: 2, names: "
+                    "{weight: {name: w, dims: 3}}}\n",
+                    &model));
+    rp_model_init_param(model, 0, 3, stored);
+    assert_memory_equal(stored, plain, sizeof plain);
+}
+
 static void layers_with_one_name_share_the_tensor(void **state) {
     (void)state;
     float first[36];
@@ -194,6 +229,7 @@ static void frozen_uses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_gives_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_gives_a_number_of_dimensions, setup, teardown),
         cmocka_unit_test_setup_teardown(layers_with_one_name_share_the_tensor, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(long_names, setup, teardown),

@@ -31,19 +31,25 @@ static void words_are_those_of_13a(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_arena arena;
-        const char **words;
+        rp_text *words;
         uint32_t count;
         char got[200] = "";
         size_t used = 0;
         rp_arena_init(&arena, "bleu", 0);
-        expect_ok(rp_bleu_words(&arena, cases[i][0], &words, &count));
+        expect_ok(
+            rp_bleu_words(&arena, &(rp_text){cases[i][0], strlen(cases[i][0])}, &words, &count));
         for (uint32_t k = 0; k < count; k++) {
-            used += (size_t)snprintf(got + used, sizeof got - used, "%s%s", k > 0 ? " " : "",
-                                     words[k]);
+            used += (size_t)snprintf(got + used, sizeof got - used, "%s%.*s", k > 0 ? " " : "",
+                                     (int)words[k].bytes, words[k].at);
         }
         assert_string_equal(got, cases[i][1]);
         rp_arena_finish(&arena);
     }
+}
+
+static void add_pair(rp_bleu *bleu, const char *translation, const char *reference) {
+    expect_ok(rp_bleu_add(bleu, &(rp_text){translation, strlen(translation)},
+                          &(rp_text){reference, strlen(reference)}));
 }
 
 static void scores_are_those_of_sacrebleu(void **state) {
@@ -68,7 +74,7 @@ static void scores_are_those_of_sacrebleu(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_bleu bleu = {0};
         for (size_t k = 0; k < 3 && cases[i].translation[k]; k++) {
-            expect_ok(rp_bleu_add(&bleu, cases[i].translation[k], cases[i].reference[k]));
+            add_pair(&bleu, cases[i].translation[k], cases[i].reference[k]);
         }
         expect_close(rp_bleu_score(&bleu), cases[i].score, 1e-12, 0);
     }
@@ -76,10 +82,32 @@ static void scores_are_those_of_sacrebleu(void **state) {
     assert_true(rp_bleu_score(&nothing) == 0);
 }
 
+/* As Python's split() does, a zero is a character of a word. */
+static void zeros_are_bytes_of_words(void **state) {
+    (void)state;
+    static const rp_text line = {"a\0b c\0 \0d", 9};
+    rp_arena arena;
+    rp_text *words;
+    uint32_t count;
+    rp_bleu bleu = {0};
+    rp_arena_init(&arena, "bleu", 0);
+    expect_ok(rp_bleu_words(&arena, &line, &words, &count));
+    assert_int_equal(count, 3);
+    assert_true(words[0].bytes == 3 && words[1].bytes == 2 && words[2].bytes == 2);
+    assert_memory_equal(words[0].at, "a\0b", 3);
+    assert_memory_equal(words[2].at, "\0d", 2);
+    rp_arena_finish(&arena);
+    expect_ok(rp_bleu_add(&bleu, &line, &(rp_text){"a c d", 5}));
+    assert_true(bleu.match[0] == 0 && bleu.words == 3);
+    expect_ok(rp_bleu_add(&bleu, &line, &line));
+    assert_true(bleu.match[0] == 3 && bleu.match[2] == 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_those_of_13a),
         cmocka_unit_test(scores_are_those_of_sacrebleu),
+        cmocka_unit_test(zeros_are_bytes_of_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

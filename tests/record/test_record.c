@@ -433,13 +433,15 @@ static void pixels_are_counted(void **state) {
     assert_non_null(strstr(text, "accuracy 25.00 % of 100 pixels\n"));
 }
 
-/* Losses of characters are also perplexities and bits, and speeds are also of tokens. */
+/* Losses of a text are also perplexities and bits, and speeds are also of tokens. A token of the
+ * test part is as long as two of the training part. */
 static void tokens_have_their_units(void **state) {
     (void)state;
     rp_record_run run = run_of(2);
     const rp_record_totals start = {0};
     rp_record *record = NULL;
-    run.targets = RP_TARGETS_CHARACTERS;
+    run.targets = RP_TARGETS_TEXT;
+    run.bits = (rp_record_bits){.train = 1 / log(2), .eval = 0.5 / log(2), .validation = 2};
     expect_ok(rp_record_open(&arena, &run, &start, &record));
     for (uint64_t step = 0; step < 2; step++) {
         now.stepped_ns += RP_NS_PER_S / 2;
@@ -450,16 +452,16 @@ static void tokens_have_their_units(void **state) {
     close_record(record, "finished", 4);
     const char *text = slurp("log.jsonl", NULL);
     assert_non_null(strstr(text, "\"tokens_per_s\":1280.0,\"perplexity\":2.0,\"bits\":1.0}\n"));
-    assert_non_null(strstr(text, "\"accuracy\":0.25,\"perplexity\":8.0,\"bits\":3.0,"
+    assert_non_null(strstr(text, "\"accuracy\":0.25,\"perplexity\":8.0,\"bits\":1.5,"
                                  "\"samples\":10,"));
     expect_close(number_at("summary.json", "samples_per_s"), 128, 0, 1e-9);
     expect_close(number_at("summary.json", "tokens_per_s"), 1280, 0, 1e-9);
     text = slurp("summary.json", NULL);
     assert_non_null(strstr(text, "\"perplexity\": "));
-    assert_non_null(strstr(text, "\"bits\": 3.0"));
+    assert_non_null(strstr(text, "\"bits\": 1.5"));
     assert_non_null(strstr(text, "\"tokens\": 100"));
     (void)fflush(result);
-    assert_non_null(strstr(slurp("result", NULL), "test loss 2.0794, perplexity 8, 3.0000 bits, "
+    assert_non_null(strstr(slurp("result", NULL), "test loss 2.0794, perplexity 8, 1.5000 bits, "
                                                   "accuracy 25.00 % of 100 tokens\n"));
     assert_non_null(strstr(slurp("progress", NULL), "loss 0.6931  1.000 bits  1280 tokens/s"));
     size_t bytes;

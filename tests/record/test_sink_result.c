@@ -16,7 +16,12 @@ static const rp_summary finished = {.status = "finished",
                                     .seconds = 1.25,
                                     .train_loss = 2.5,
                                     .classes = true,
-                                    .eval = {true, 0.5, 0.875, (double)NAN, 64, 64},
+                                    .eval = {.known = true,
+                                             .loss = 0.5,
+                                             .accuracy = 0.875,
+                                             .mean_iou = (double)NAN,
+                                             .samples = 64,
+                                             .counted = 64},
                                     .samples_per_s = 1000,
                                     .bubble = 0.25};
 
@@ -41,7 +46,12 @@ static void text_for_a_person(void **state) {
                         "train loss 2.5000, 1000 samples/s, bubble 25 %\n"
                         "test loss 0.5000, accuracy 87.50 % of 64\n"
                         "everything is in runs/x\n");
-    summary.validation = (rp_summary_score){true, 0.25, 0.5, (double)NAN, 32, 32};
+    summary.validation = (rp_summary_score){.known = true,
+                                            .loss = 0.25,
+                                            .accuracy = 0.5,
+                                            .mean_iou = (double)NAN,
+                                            .samples = 32,
+                                            .counted = 32};
     assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
                            "validation loss 0.2500, accuracy 50.00 % of 32\n"
                            "test loss 0.5000, accuracy 87.50 % of 64\n"));

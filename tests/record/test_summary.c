@@ -30,7 +30,12 @@ static const rp_summary whole = {.status = "finished",
                                  .seconds = 61.25,
                                  .train_loss = 0.3125,
                                  .classes = true,
-                                 .eval = {true, 0.375, 0.873, (double)NAN, 10000, 10000},
+                                 .eval = {.known = true,
+                                          .loss = 0.375,
+                                          .accuracy = 0.873,
+                                          .mean_iou = (double)NAN,
+                                          .samples = 10000,
+                                          .counted = 10000},
                                  .best = {5, "accuracy", "test", 0.875, "best.safetensors"},
                                  .samples_per_s = 4901.5,
                                  .stage = stages,
@@ -144,7 +149,12 @@ static void parts_of_the_data(void **state) {
     (void)state;
     char text[4096];
     rp_summary both = whole;
-    both.validation = (rp_summary_score){true, 0.25, 0.75, (double)NAN, 500, 500};
+    both.validation = (rp_summary_score){.known = true,
+                                         .loss = 0.25,
+                                         .accuracy = 0.75,
+                                         .mean_iou = (double)NAN,
+                                         .samples = 500,
+                                         .counted = 500};
     both.eval_split = "test";
     FILE *file = fmemopen(text, sizeof text, "w");
     expect_ok(rp_summary_print(&both, file));
