@@ -190,7 +190,8 @@ cut: []
 
     def test_simulated(self):
         words = ("sim", self.run_yaml, "--set", "ring.boards=3", "--set", f"cut={CUTS[3]}",
-                 "--set", "optimizer={kind: adamw, lr: 0.01}", "--faults", "all", "--seeds", "1..10", "--format", "json")
+                 "--set", "optimizer={kind: adamw, lr: 0.01}",
+                 "--faults", "all", "--seeds", "1..10", "--format", "json")
         tally = json.loads(self.ringpipe(*words)[0])
         self.assertEqual((tally["runs"], tally["hung"], tally["wrong"]), (10, 0, 0))
 
