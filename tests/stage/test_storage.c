@@ -133,10 +133,10 @@ static void other_ways_to_save_memory_change_no_bit(void **state) {
 
 static void one_stage_in_many_groups(void **state) {
     (void)state;
-    static const char *const ways[] = {
-        "recompute: all\n", "recompute: blocks\n",
+    static const char every_layer[] =
         "recompute: [relu1, conv2, bn2, relu2, conv3, drop, add, gelu, cat, tanh, pool, flat, fc1, "
-        "relu3, fc2]\n"};
+        "relu3, fc2]\n";
+    static const char *const ways[] = {"recompute: all\n", "recompute: blocks\n", every_layer};
     double loss[2];
     const size_t count = train(&all[0], "bf16", "recompute: none\n", "[]", 1, want, &loss[0]);
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {

@@ -8,6 +8,7 @@ import sys
 import unittest
 from pathlib import Path
 
+import test_sizes
 from rings import RingCase, few_when_short
 from test_methods import ADAM, FOUR, NESTEROV, TWO, Method
 from test_ring import CUTS as NET_CUTS
@@ -229,6 +230,16 @@ class Replay(Method):
 
     def test_split(self):
         self.same_on(6, 3, "pipefb", ADAM, BF16)
+
+
+class Parts(Method):
+    """umpipe: a backward unpacks its own part of the samples of a slot."""
+    MODEL, CUTS = test_sizes.MODEL, test_sizes.CUTS
+
+    def test_uneven(self):
+        for boards in (1, 3):
+            self.same(boards, test_sizes.umpipe(*test_sizes.UNEVEN[boards]), *test_sizes.STEP,
+                      NESTEROV, BF16)
 
 
 load_tests = few_when_short("Nets.test_gpipe", "Texts.test_any_cut", "Texts.test_resumed")
