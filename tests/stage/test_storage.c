@@ -7,9 +7,9 @@
 
 #include <math.h>
 
-/* Batch statistics, dropout, sums over cuts, layers in place, a flatten that shares its input's
- * memory, a concatenation, relus that are fused where no cut is before them, activations that need
- * x and others that need y. */
+/* Batch statistics, dropout, sums over cuts, layers in place, a flatten, a concatenation, an output
+ * that a backward of a later stage alone may read, relus that are fused where no cut is before
+ * them, activations that need x and others that need y. */
 static const char model[] =
     "input: [2, 9, 9]\n"
     "layers:\n"
@@ -21,7 +21,7 @@ static const char model[] =
     "  - {name: conv3, kind: conv2d, out: 5, kernel: 3, pad: 1}\n"
     "  - {name: drop, kind: dropout, p: 0.3}\n"
     "  - {name: add, kind: add, from: [relu1, drop]}\n"
-    "  - {name: gelu, kind: gelu}\n"
+    "  - {name: gelu, kind: gelu, from: conv3}\n"
     "  - {name: cat, kind: concat, from: [relu2, gelu, add]}\n"
     "  - {name: tanh, kind: tanh}\n"
     "  - {name: pool, kind: maxpool, kernel: 3, stride: 2}\n"
@@ -207,8 +207,10 @@ static void a_slot_has_half_of_the_bytes(void **state) {
     make_layout(&again, "bf16", "recompute: [gelu]\n", "[gelu]", 2, 1);
     assert_false(storage_named(&plain, "relu1")->packed);
     assert_true(storage_named(&half, "relu1")->packed && storage_named(&half, "flat")->packed);
-    assert_false(storage_named(&half, "fc2")->packed); /* the model's output */
-    assert_true(storage_named(&again, "add")->packed); /* enters a group, and gelu reads it */
+    assert_false(storage_named(&half, "fc2")->packed);   /* the model's output */
+    assert_true(storage_named(&again, "conv3")->packed); /* the backward of gelu reads it */
+    assert_true(storage_named(&again, "add")->kept);     /* it enters a group, but */
+    assert_false(storage_named(&again, "add")->packed);  /* no backward reads it */
     const rp_layout *a = plain.layout;
     const rp_layout *b = half.layout;
     assert_int_equal(a->order_count, b->order_count);
