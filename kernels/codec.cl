@@ -3,8 +3,6 @@
  * treats subnormal numbers and divisions. */
 
 #define BLOCK 128 /* elements with a common scale: RP_CODEC_BLOCK */
-#define MAGNITUDE 0x7fffffffu
-#define INFINITE 0x7f800000u
 #define NOT_A_NUMBER 0x7fc00000u
 #define TILE 64          /* elements with a common base and step: RP_CODEC_TILE */
 #define TILE_HEAD 5      /* RP_CODEC_TILE_HEAD */
@@ -12,6 +10,11 @@
 #define KEPT_BLOCK 256   /* elements of which a share is kept: RP_CODEC_KEPT_BLOCK */
 #define KEPT_BYTES 3     /* RP_CODEC_KEPT_BYTES */
 #define LOSS_ITEMS 64    /* RP_CODEC_LOSS_ITEMS */
+
+#define U uint
+#define CONVERT_FLOAT convert_float
+#define AS_U as_uint
+#include "half.clh"
 
 /* The group of elements for a work item: `own` elements of a sample from `first` on; 0: none. */
 typedef struct {
@@ -29,39 +32,6 @@ static group group_of(uint size, uint count, uint samples) {
 
 /* ---- f16 and bf16. Grid: one item for each element ------------------------------------------- */
 
-/* A magnitude below 2^-14 in units of 2^-24, to nearest, ties to even. */
-static uint subnormal_f16(uint bits) {
-    uint shift = 126 - (bits >> 23);
-    uint digits = (bits & 0x7fffffu) | 0x800000u;
-    return bits <= 0x33000000u /* 2^-25 */
-               ? 0
-               : (digits + (1u << (shift - 1)) - 1 + ((digits >> shift) & 1)) >> shift;
-}
-
-static uint to_f16(uint bits) {
-    uint magnitude = bits & MAGNITUDE;
-    uint value = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1)) >> 13;
-    if (magnitude < 0x38800000u) { /* 2^-14 */
-        value = subnormal_f16(magnitude);
-    }
-    if (magnitude >= 0x477ff000u) { /* 65520: infinite */
-        value = magnitude > INFINITE ? 0x7e00u : 0x7c00u;
-    }
-    return (bits >> 16 & 0x8000u) | value;
-}
-
-static uint from_f16(uint bits) {
-    uint magnitude = bits & 0x7fffu;
-    uint value = (magnitude << 13) + 0x38000000u;
-    if (magnitude < 0x400u) {
-        value = as_uint((float)magnitude * 5.9604644775390625e-8f); /* 2^-24 */
-    }
-    if (magnitude >= 0x7c00u) {
-        value = (magnitude << 13) | INFINITE;
-    }
-    return (bits & 0x8000u) << 16 | value;
-}
-
 kernel void encode_f16(global ushort *to, global const uint *from, ulong first, uint count) {
     uint i = (uint)get_global_id(0);
     if (i < count) {
@@ -76,12 +46,6 @@ kernel void decode_f16(global uint *to, ulong first, global const ushort *from, 
     }
 }
 
-/* The upper 16 bits, to nearest, ties to even. */
-static uint to_bf16(uint bits) {
-    uint rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
-    return (bits & MAGNITUDE) > INFINITE ? (bits >> 16) | 0x40u : rounded;
-}
-
 kernel void encode_bf16(global ushort *to, global const uint *from, ulong first, uint count) {
     uint i = (uint)get_global_id(0);
     if (i < count) {
@@ -92,7 +56,7 @@ kernel void encode_bf16(global ushort *to, global const uint *from, ulong first,
 kernel void decode_bf16(global uint *to, ulong first, global const ushort *from, uint count) {
     uint i = (uint)get_global_id(0);
     if (i < count) {
-        to[first + i] = (uint)from[i] << 16;
+        to[first + i] = from_bf16(from[i]);
     }
 }
 

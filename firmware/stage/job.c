@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nn/fuse.h"
+#include "nn/rounding.h"
 
 static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
     rp_node *list = rp_node_find(root, key);
@@ -53,6 +54,7 @@ static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages) {
     bool shuffle = true; /* sent by older hosts; has no effect */
     RP_TRY(rp_node_bool(root, "shuffle", &shuffle));
     RP_TRY(rp_node_bool(root, "copies", &job->copies));
+    RP_TRY(rp_rounding_read(root, "storage", &job->storage));
 fail:
     return err;
 }

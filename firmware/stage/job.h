@@ -13,6 +13,7 @@
  *   normalise: {mean: [0.13], std: [0.31]} # of inputs that arrive as bytes, by channel
  *   link: {...}         # emulation of this agent's links
  *   peers: {host: KEY, boards: [KEY, ..]} # keys that may connect to this agent
+ *   storage: bf16       # train.storage.activations; missing: f32
  *   recompute: [0, fc1] # as in the run file; a plan overrides it
  *   offload: host       # as in the run file; a plan overrides it
  *   throttle: {...}     # emulation of a slower board */
@@ -64,6 +65,7 @@ typedef struct {
     rp_pixel_norm pixels; /* for inputs as uint8 */
     bool guard;           /* skip steps with non-finite gradients */
     bool copies;          /* boards exchange copies of their state */
+    rp_dtype storage;     /* of activations that wait: f32, bf16 or f16; see nn/rounding.h */
     bool recompute;       /* for this stage; see nn/recompute.h */
     /* Where the stashes of this stage that no op uses are stored; never auto. */
     rp_offload offload;

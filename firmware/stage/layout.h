@@ -6,7 +6,9 @@
  * each slot has a buffer for it. Other storage is scratch from a small pool, shared by storages
  * whose lifetimes do not overlap. Gradients are placed in the same way if the board has backwards;
  * with split backwards, a gradient that the weight half still needs is kept in a deferred slot.
- * With groups (nn/recompute.h) a slot holds only the inputs of groups. */
+ * With groups (nn/recompute.h) a slot holds only the inputs of groups.
+ * With storage in 16 bits (nn/rounding.h) a slot holds the 16 bits of a rounded tensor, and the
+ * pool has a copy in f32 while layers of a forward or a backward use it. */
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
@@ -26,6 +28,7 @@ typedef struct {
     rp_dtype type;      /* f32, or i32 for token ids */
     bool input, output; /* crosses the lower or upper boundary of this stage */
     bool wants_grad;    /* its producer or an earlier layer is trained */
+    bool rounds;        /* in training its values are rounded to job->storage after it is written */
     uint32_t storage;   /* index into value.storage */
     uint32_t grad;      /* index into grad.storage; RP_NO_STORAGE = it has no gradient */
     /* Position of the layer that writes the gradient first, where others add; layer_count: it comes
@@ -39,10 +42,16 @@ typedef struct {
     /* With groups: recomputed before the backward, in buffers that all groups and slots
      * share. */
     bool recomputed;
+    /* Kept in 16 bits; passes use a copy in f32. */
+    bool packed;
     /* Index into the slot's buffers if kept, into recompute_bytes if recomputed, otherwise into the
      * pool. */
     uint32_t buffer;
     int32_t birth, death;
+    /* If packed: indices into the pool of the copy in forwards and of the one in backwards, and the
+     * life of the latter. */
+    uint32_t copy[2];
+    int32_t copy_birth, copy_death;
 } rp_layout_storage;
 
 typedef struct {

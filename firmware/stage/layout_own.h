@@ -17,6 +17,12 @@ static inline size_t rp_layout_sample_bytes(const rp_shape *sample) {
     return rp_shape_count(sample) * sizeof(float);
 }
 
+/* Bytes of a sample in the slot. */
+static inline size_t rp_layout_kept_bytes(const rp_layout_storage *storage) {
+    return storage->packed ? storage->sample_bytes / sizeof(float) * sizeof(uint16_t)
+                           : storage->sample_bytes;
+}
+
 typedef struct {
     uint32_t readers;      /* layers of this stage that read it */
     uint32_t last;         /* position of the last reader */

@@ -19,7 +19,7 @@ static void add_parts(const rp_job *job, rp_layout *layout, int32_t *done_at) {
     for (uint32_t s = 0; s < layout->value.storage_count; s++) {
         const rp_layout_storage *storage = &layout->value.storage[s];
         if (storage->kept) {
-            add_part(layout, done_at, storage->buffer, storage->sample_bytes * slot,
+            add_part(layout, done_at, storage->buffer, rp_layout_kept_bytes(storage) * slot,
                      storage->death);
         }
     }

@@ -24,21 +24,28 @@ static rp_tensor view_of(rp_buffer *buffer, rp_dtype type, uint32_t first, uint3
                        .shape = rp_shape_batch(n, sample)};
 }
 
+/* The memory of a value that is not in the slot, or of its f32 copy; NULL: it is in the slot. */
+static rp_buffer *scratch_of(const rp_opencl *e, const rp_layout_storage *storage, bool backward) {
+    return storage->recomputed ? e->recomputed[storage->buffer]
+           : storage->packed   ? e->value_pool[storage->copy[backward]]
+           : storage->kept     ? NULL
+                               : e->value_pool[storage->buffer];
+}
+
 /* Sets the op's views: of kept storage, at the op's position among its forward's samples; of
  * scratch, at its beginning. */
 static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
     rp_buffer *const *part = e->slot[pass->stash.slot];
     const uint32_t n = pass->op->samples.count;
+    const bool backward = pass->op->kind != RP_OP_FORWARD;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const rp_layout_tensor *tensor = &layout->tensor[t];
         const rp_layout_storage *storage = &layout->value.storage[tensor->storage];
-        rp_buffer *scratch = storage->recomputed ? e->recomputed[storage->buffer]
-                             : storage->kept     ? NULL
-                                                 : e->value_pool[storage->buffer];
-        e->value[t] = storage->kept ? view_of(part[storage->buffer], tensor->type,
-                                              pass->stash.first, n, &tensor->sample)
-                                    : view_of(scratch, tensor->type, 0, n, &tensor->sample);
+        rp_buffer *scratch = scratch_of(e, storage, backward);
+        e->value[t] = scratch ? view_of(scratch, tensor->type, 0, n, &tensor->sample)
+                              : view_of(part[storage->buffer], tensor->type, pass->stash.first, n,
+                                        &tensor->sample);
         e->grad[t] = view_of(NULL, RP_F32, 0, n, &tensor->sample);
         if (tensor->grad == RP_NO_STORAGE) {
             continue;
@@ -117,11 +124,13 @@ rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     bind_tensors(e, pass);
     RP_TRY(rp_opencl_take_values(e, pass));
     RP_TRY(rp_opencl_tensors_in(e, pass, &lower, e->value));
+    RP_TRY(rp_opencl_store_inputs(e, pass));
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         rp_layer_call call = call_of(e, pass, i);
         call.training = pass->training && !call.layer->frozen;
         call.renewal = pass->renewal;
         RP_TRY(rp_layer_forward(&call));
+        RP_TRY(rp_opencl_store(e, pass, layout->input_count + i));
     }
     if (pass->training && rp_executor_is_wrong(&e->base)) {
         RP_TRY(make_wrong(e));
@@ -176,6 +185,19 @@ static rp_err gradient_out(rp_opencl *e, const rp_pass *pass) {
     return rp_opencl_tensors_out(e, pass, &lower, e->grad);
 }
 
+/* Unpacks what a layer reads: its inputs, its output. */
+static rp_err load_values(rp_opencl *e, const rp_pass *pass, uint32_t position, bool x, bool y) {
+    const rp_layout *layout = e->base.layout;
+    const rp_layer *layer = &e->base.job->model->layer[layout->first_layer + position];
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < layer->input_count && x; i++) {
+        RP_TRY(rp_opencl_load(e, pass, tensor_of(layout, layer->input[i])));
+    }
+    RP_TRY(y ? rp_opencl_load(e, pass, layout->input_count + position) : RP_OK);
+fail:
+    return err;
+}
+
 static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t position) {
     const rp_layout *layout = e->base.layout;
     const rp_op_kind kind = pass->op->kind;
@@ -201,7 +223,11 @@ static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t positio
         }
     }
     call.want_dx = any_dx;
-    return any_dx || call.want_dw ? rp_layer_backward(&call) : RP_OK;
+    if (!any_dx && !call.want_dw) {
+        return RP_OK;
+    }
+    const rp_err err = load_values(e, pass, position, call.plan->needs_x, call.plan->needs_y);
+    return err == RP_OK ? rp_layer_backward(&call) : err;
 }
 
 /* Positions [first, end), in reverse order. */
@@ -217,6 +243,7 @@ fail:
 /* Repeats a group's forward, without the running statistics, which the first forward has
  * updated. */
 static rp_err forward_again(rp_opencl *e, const rp_pass *pass, const rp_layout_group *group) {
+    const rp_layout *layout = e->base.layout;
     rp_err err = RP_OK;
     select_weights(e, pass, pass->forward_weights);
     for (uint32_t i = group->first; i < group->recompute_end; i++) {
@@ -226,7 +253,9 @@ static rp_err forward_again(rp_opencl *e, const rp_pass *pass, const rp_layout_g
             const bool moves = role == RP_PARAM_STATE || role == RP_PARAM_SCRATCH;
             call.param[p] = moves ? NULL : call.param[p];
         }
+        RP_TRY(load_values(e, pass, i, true, false));
         RP_TRY(rp_layer_forward(&call));
+        RP_TRY(rp_opencl_store_again(e, layout->input_count + i));
     }
     select_weights(e, pass, pass->weights);
 fail:
@@ -250,6 +279,7 @@ rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) {
     rp_err err = RP_OK;
     select_weights(e, pass, pass->weights);
     bind_tensors(e, pass);
+    rp_opencl_forget_copies(e);
     if (moves) {
         RP_TRY(gradient_in(e, pass));
     }

@@ -135,6 +135,7 @@ static rp_err take_slots(rp_opencl *e) {
     RP_TRY(take_all(e, pass, layout->grad.pool_bytes, layout->grad.pool_count, &e->grad_pool));
     RP_TRY(RP_ARENA_NEW(e->arena, layout->tensor_count, &e->value));
     RP_TRY(RP_ARENA_NEW(e->arena, layout->tensor_count, &e->grad));
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->value.storage_count + 1, &e->unpacked));
 fail:
     return err;
 }

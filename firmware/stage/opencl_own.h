@@ -60,6 +60,7 @@ typedef struct {
     rp_buffer *tie_sum, *tie_term; /* of tied tensors with uses in other stages; else NULL */
     rp_buffer *shares;             /* prediction gains, by trained parameter */
     rp_tensor *value, *grad;       /* by tensor of the layout, for the op being enqueued */
+    bool *unpacked; /* by storage: its f32 copy has the values of the backward being enqueued */
     uint32_t weight_copies, probe_copies;
 } rp_opencl;
 
@@ -100,6 +101,19 @@ rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_commit(rp_opencl *e, uint64_t step) RP_MUST_CHECK;
+
+/* opencl_storage.c */
+/* After a forward has written tensor t: rounds it, and packs it into the slot, if the layout says
+ * so. */
+rp_err rp_opencl_store(rp_opencl *e, const rp_pass *pass, uint32_t t) RP_MUST_CHECK;
+/* The same for the tensors that have arrived. A codec may have changed their rounded values. */
+rp_err rp_opencl_store_inputs(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
+/* After a recomputation has written it; the slot has its bits already. */
+rp_err rp_opencl_store_again(rp_opencl *e, uint32_t t) RP_MUST_CHECK;
+/* Before a backward reads tensor t. */
+rp_err rp_opencl_load(rp_opencl *e, const rp_pass *pass, uint32_t t) RP_MUST_CHECK;
+/* Before a backward begins. */
+void rp_opencl_forget_copies(rp_opencl *e);
 
 /* opencl_parcels.c: boundary tensors to and from the host, encoded if the job says so. */
 rp_err rp_opencl_write_pieces(rp_opencl *e, const rp_pass *pass, uint32_t index, rp_buffer *to,

@@ -295,7 +295,7 @@ static void run_then(const rp_runfile *run, const rp_setup *then, rp_runfile *ou
 
 /* Properties that must be equal in checkpoint and run file. Of the method, only the choice of split
  * stages may differ. */
-enum { IDENTITY = 6 };
+enum { IDENTITY = 7 };
 static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const char *pair[IDENTITY][2]) {
     char method[RP_METHOD_TEXT_BYTES];
     char *text[4];
@@ -305,10 +305,13 @@ static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const char *pa
     RP_TRY(rp_arena_printf(arena, &text[1], "%" PRIu64, run->seed));
     RP_TRY(rp_arena_printf(arena, &text[2], "%u/%u", run->batch, run->micro));
     RP_TRY(rp_arena_printf(arena, &text[3], "%u", run->data.count[RP_SPLIT_TRAIN]));
-    const char *const own[IDENTITY][2] = {
-        {"seed", text[1]},          {"batch", text[2]},
-        {"model", run->model_name}, {"schedule", run->method.kind->name},
-        {"method", text[0]},        {"samples", text[3]}}; /* samples of an epoch */
+    const char *const own[IDENTITY][2] = {{"seed", text[1]},
+                                          {"batch", text[2]},
+                                          {"model", run->model_name},
+                                          {"schedule", run->method.kind->name},
+                                          {"method", text[0]},
+                                          {"samples", text[3]}, /* samples of an epoch */
+                                          {"storage", rp_dtype_name(run->storage)}};
     memcpy(pair, own, sizeof own);
 fail:
     return err;
@@ -367,6 +370,9 @@ static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const 
         const char *was = rp_st_meta(reader, own[i][0]);
         if (!was && strcmp(own[i][0], "samples") == 0) {
             continue; /* older versions did not write it */
+        }
+        if (!was && strcmp(own[i][0], "storage") == 0) {
+            was = rp_dtype_name(RP_F32); /* older versions had no other */
         }
         const bool same =
             was && (strcmp(own[i][0], "method") == 0 ? rp_method_text_goes_on(was, own[i][1])

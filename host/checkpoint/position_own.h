@@ -12,7 +12,7 @@ typedef struct {
 
 /* Makes the metadata of a checkpoint: keys and values, then NULL. `applied`: updates done by stage
  * of the plan. */
-enum { RP_CHECKPOINT_META = 33 };
+enum { RP_CHECKPOINT_META = 35 };
 rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                                const rp_position *position, const rp_applied *applied,
                                const rp_checkpoint_sidecars *sidecars,

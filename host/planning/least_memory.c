@@ -1,5 +1,6 @@
 #include "planning/least_memory.h"
 
+#include "nn/rounding.h"
 #include "stage/layout.h"
 
 static size_t trained_in(const rp_runfile *run, uint32_t layer) {
@@ -22,7 +23,9 @@ static void add_kept(const rp_runfile *run, uint32_t layer, bool *seen, double *
     sum[1] = sum[0];
     if (trained_in(run, layer) > 0 && producer != RP_LAYER_DATA && !seen[producer]) {
         seen[producer] = true;
-        sum[1] += (double)(sizeof(float) * rp_shape_count(&run->model->in[layer][0]) * run->micro);
+        const rp_dtype type = rp_rounds_output(run->model, producer) ? run->storage : RP_F32;
+        sum[1] +=
+            (double)(rp_dtype_bytes(type) * rp_shape_count(&run->model->in[layer][0]) * run->micro);
     }
 }
 

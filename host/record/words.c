@@ -179,9 +179,10 @@ EVENT(BEST_ACCURACY, "best", SHOWN, "accuracy", "best accuracy so far: {accuracy
 EVENT(STOPPED, "stopped", SHOWN, "evaluations best_step loss accuracy",
       "no gain in {evaluations} evaluations: the run ends here; the best one was after step "
       "{best_step}[loss?, loss {loss:.4f}][accuracy?, accuracy {accuracy*100:.2f} %]")
-EVENT(SKIPPED_STEP, "skipped", SHOWN, "", "a gradient is not finite: the step is skipped")
-EVENT(SKIPPED_UPDATE, "skipped", SHOWN, "stage",
-      "a gradient is not finite on stage {stage}: it leaves out this update")
+EVENT(SKIPPED_STEP, "skipped", SHOWN, "advice",
+      "a gradient is not finite: the step is skipped[advice?; {advice}]")
+EVENT(SKIPPED_UPDATE, "skipped", SHOWN, "stage advice",
+      "a gradient is not finite on stage {stage}: it leaves out this update[advice?; {advice}]")
 EVENT(NOT_FINITE, "not_finite", LOGGED, "tensor nan infinite values tensors",
       "'{tensor}' has {nan} NaN and {infinite} infinite values of {values}; {tensors} tensors in "
       "all have such values, which the histograms leave out")

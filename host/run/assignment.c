@@ -144,6 +144,9 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     RP_TRY(put_part(arena, file, run->root, "optimizer"));
     RP_TRY(put_part(arena, file, run->root, "lr_schedule"));
     RP_TRY(put_schedule(arena, file, run, cut->stage_count));
+    if (run->storage != RP_F32) {
+        (void)fprintf(file, "storage: %s\n", rp_dtype_name(run->storage));
+    }
     if (run->safety.copy_steps > 0) {
         (void)fprintf(file, "copies: true\n");
     }

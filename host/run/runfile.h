@@ -101,6 +101,7 @@ typedef struct {
     const rp_init *init;   /* a file of weights to start from, or NULL */
     const rp_node *freeze; /* patterns of layers that are not trained, or NULL */
     bool guard;
+    rp_dtype storage; /* of activations that wait for their backward: f32, bf16 or f16 */
     rp_runfile_score score;
     rp_runfile_record record;
     uint64_t step_first;       /* step of the checkpoint that the run resumes from, or 0 */

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "nn/rounding.h"
 #include "run/runfile_own.h"
 
 static rp_err read_stop_after(rp_node *train, rp_runfile *run) {
@@ -9,6 +10,16 @@ static rp_err read_stop_after(rp_node *train, rp_runfile *run) {
     RP_TRY(rp_node_u32(stop, "non_finite", 0, 1000000, &run->score.non_finite_steps));
     RP_TRY(rp_node_u32(stop, "without_gain", 0, 1000000, &run->score.without_gain));
     RP_TRY(stop ? rp_node_done(stop) : RP_OK);
+fail:
+    return err;
+}
+
+static rp_err read_storage(rp_node *train, rp_runfile *run) {
+    rp_node *storage;
+    rp_err err;
+    RP_TRY(rp_section_map(train, "storage", "{activations: bf16}", &storage));
+    RP_TRY(rp_rounding_read(storage, "activations", &run->storage));
+    RP_TRY(storage ? rp_node_done(storage) : RP_OK);
 fail:
     return err;
 }
@@ -138,6 +149,7 @@ rp_err rp_runfile_read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->score.recalibrate));
     RP_TRY(rp_node_u64(train, "checkpoint_steps", 0, UINT64_C(1) << 40, &run->checkpoint_steps));
     RP_TRY(read_stop_after(train, run));
+    RP_TRY(read_storage(train, run));
     RP_TRY(rp_node_done(train));
     if (run->epochs == 0 && run->steps == 0) {
         return rp_node_fail(train, "expected `epochs` or `steps` above 0");

@@ -7,13 +7,22 @@
 
 #include "train/train_own.h"
 
+const char *rp_finite_storage_advice(const rp_runfile *run) {
+    return run->storage == RP_F16
+               ? "with train.storage.activations f16, activations above 65504 become infinite; "
+                 "bf16 has the range of f32"
+               : NULL;
+}
+
 /* Suggests only settings that are not in effect. */
 static const char *write_advice(const rp_train *train, char *text, size_t bytes) {
     const bool clips = train->run->optim.clip_norm > 0 || train->run->optim.clip_norm_stage > 0;
-    (void)snprintf(text, bytes, "try a smaller optimizer.lr%s%s%s",
+    const char *storage = rp_finite_storage_advice(train->run);
+    (void)snprintf(text, bytes, "try a smaller optimizer.lr%s%s%s%s%s",
                    clips ? "" : ", optimizer.clip_norm",
                    train->run->guard ? "" : ", train.guard: true",
-                   train->run->method.kind->flushed ? "" : ", a schedule with less staleness");
+                   train->run->method.kind->flushed ? "" : ", a schedule with less staleness",
+                   storage ? "; " : "", storage ? storage : "");
     return text;
 }
 

@@ -28,9 +28,10 @@ static rp_err decide_step(rp_train *train) {
     memset(train->norms.of, 0, train->plan->hold_count * sizeof *train->norms.of);
     if (frame.body.step_decision.skip) {
         rp_reports_count_skipped(train, 0, train->norms.step);
-        RP_TRY(rp_record_event(
-            rp_train_record(train),
-            &(rp_run_event){.kind = RP_EVENT_SKIPPED_STEP, .step = train->norms.step + 1}));
+        RP_TRY(rp_record_event(rp_train_record(train),
+                               &(rp_run_event){.kind = RP_EVENT_SKIPPED_STEP,
+                                               .step = train->norms.step + 1,
+                                               .advice = rp_finite_storage_advice(train->run)}));
     }
     RP_TRY(rp_ring_post_all(train->ring, &frame));
 fail:

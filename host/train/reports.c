@@ -89,7 +89,8 @@ rp_err rp_train_on_skipped(rp_train *train, uint32_t board, const rp_message *me
     return rp_record_event(rp_train_record(train),
                            &(rp_run_event){.kind = RP_EVENT_SKIPPED_UPDATE,
                                            .step = step + 1,
-                                           .stage = rp_train_first_stage(train, board)});
+                                           .stage = rp_train_first_stage(train, board),
+                                           .advice = rp_finite_storage_advice(train->run)});
 }
 
 rp_err rp_train_on_finished(rp_train *train, uint32_t board, const rp_message *message,

@@ -65,7 +65,7 @@ typedef struct {
 } rp_round_sums;
 
 /* finite.c */
-enum { RP_FINITE_TENSOR = 64, RP_FINITE_ADVICE = 120 };
+enum { RP_FINITE_TENSOR = 64, RP_FINITE_ADVICE = 256 };
 
 typedef struct {
     uint32_t row; /* consecutive steps, up to the newest, with a loss that was not finite */
@@ -143,6 +143,8 @@ rp_err rp_train_check_ignored(const rp_train *train, uint32_t board, uint64_t sa
 uint32_t rp_train_first_stage(const rp_train *train, uint32_t board);
 /* The parameter is trained on this stage. */
 bool rp_train_stage_trains(const rp_train *train, uint32_t stage, uint32_t param);
+/* What to know about the run's storage when a gradient is not finite; NULL: nothing. */
+const char *rp_finite_storage_advice(const rp_runfile *run);
 void rp_finite_note_loss(rp_train *train, double loss_sum);
 /* errors FAULT: train.stop_after.non_finite consecutive steps had no finite loss, or were
  * skipped */

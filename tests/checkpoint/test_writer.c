@@ -478,6 +478,10 @@ static void a_checkpoint_is_of_one_run(void **state) {
     expect_err(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "was made with samples "));
     run.data.count[RP_SPLIT_TRAIN]++;
+    run.storage = RP_BF16;
+    expect_err(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "with storage f32, but the run file has bf16"));
+    run.storage = RP_F32;
     run.steps = 2;
     expect_err(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged), RP_ERR_USAGE);
     run.steps = 8;

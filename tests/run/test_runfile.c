@@ -903,6 +903,7 @@ static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
                             a->score.recalibrate,
                             a->score.without_gain,
                             a->score.non_finite_steps,
+                            (uint64_t)a->storage,
                             a->checkpoint_steps,
                             a->score.eval_steps};
     const uint64_t two[] = {b->boards,
@@ -917,6 +918,7 @@ static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
                             b->score.recalibrate,
                             b->score.without_gain,
                             b->score.non_finite_steps,
+                            (uint64_t)b->storage,
                             b->checkpoint_steps,
                             b->score.eval_steps};
     assert_memory_equal(one, two, sizeof one);
@@ -1023,6 +1025,8 @@ static void what_a_default_decided_reads_back(void **state) {
         "train.stop_after.without_gain=2",
         "record.histograms=5",
         "optimizer={kind: sgd, lr: 0.1, staleness_power: 0.5}",
+        "train.storage.activations=bf16",
+        "train.storage={}",
         "train.freeze=fc1",
         "train.freeze=none",
         "train.init=none",
@@ -1223,7 +1227,7 @@ static void a_mistyped_key_is_named(void **state) {
         "ring: {boards: 2, wait: 10, at_least: 2, verify: 1/20, copy_steps: 4, threads: 1,\n"
         "  memory_mb: 500, throttle: {forward_ms: 1}, link: {delay_ms: 1}, orphan_wait: 5}\n"
         "train: {epochs: 2, batch: 64, microbatch: 16, seed: 1, guard: true,\n"
-        "  stop_after: {without_gain: 3}}\n"
+        "  stop_after: {without_gain: 3}, storage: {activations: f16}}\n"
         "loss: {kind: cross-entropy, label_smoothing: 0.1}\n"
         "optimizer: {kind: sgd, lr: 0.05, momentum: 0.9, nesterov: true, staleness_power: 1,\n"
         "  staleness_per_stage: 1}\n"
@@ -1255,7 +1259,7 @@ static void a_mistyped_key_is_named(void **state) {
         refused(changed, NULL, message);
         keys++;
     }
-    assert_int_equal(keys, 60);
+    assert_int_equal(keys, 62);
     refused("model: mlp\ndata: {set: glyphs}\ntrain: {batch: 4}\nschedule: gpipe\n", NULL,
             ":1: the key 'optimizer' is needed here");
 }

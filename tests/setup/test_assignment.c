@@ -52,13 +52,16 @@ static void a_profile_is_of_the_whole_model(void **state) {
 
 static void old_software_does_not_fit_what_is_asked(void **state) {
     static const struct {
-        const char *more;
+        const char *more, *set;
         uint64_t lacks;
         const char *says;
     } cases[] = {
-        {"links: {codec: f16}\n", RP_WIRE_FEATURE_CODECS, "does not support codec"},
-        {"links: {codec: f16}\n", 0, NULL},
-        {"", RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_RECORDS, NULL},
+        {"links: {codec: f16}\n", NULL, RP_WIRE_FEATURE_CODECS, "does not support codec"},
+        {"links: {codec: f16}\n", NULL, 0, NULL},
+        {"", "train.storage.activations=bf16", RP_WIRE_FEATURE_STORAGE, "cannot store activations"},
+        {"", "train.storage.activations=bf16", 0, NULL},
+        {"", NULL, RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_STORAGE,
+         NULL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -66,7 +69,7 @@ static void old_software_does_not_fit_what_is_asked(void **state) {
         const rp_Hello hello = {.software = "0.0.1",
                                 .features = RP_WIRE_FEATURES & ~cases[i].lacks};
         (void)snprintf(more, sizeof more, "%s%s", plain, cases[i].more);
-        open_ring(more, NULL);
+        open_ring(more, cases[i].set);
         if (cases[i].says) {
             expect_err(rp_arrangement_check_software(setup_of_run, 1, &hello), RP_ERR_PEER);
             assert_non_null(strstr(rp_err_message(), cases[i].says));

@@ -44,6 +44,9 @@ static void bad_jobs_name_the_key(void **state) {
     expect_err(parse_changed("loss: cross-entropy", "loss: hinge"), RP_ERR_USAGE);
     expect_err(parse_changed("seed: 1\n", ""), RP_ERR_USAGE);
     expect_err(parse_changed("seed: 1\n", "seed: 1\nspeed: 2\n"), RP_ERR_USAGE);
+    expect_err(parse_changed("seed: 1\n", "seed: 1\nstorage: u8\n"), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "storage"));
+    expect_ok(parse_changed("seed: 1\n", "seed: 1\nstorage: bf16\n"));
     expect_err(parse_changed("sample: [3]", "sample: [0]"), RP_ERR_USAGE);
     expect_err(parse_changed("sample: [3]", "sample: 3"), RP_ERR_USAGE);
     expect_err(parse_changed("cross-entropy", "mse"), RP_ERR_USAGE); /* 2 outputs, 1 column */

@@ -64,6 +64,23 @@ static void a_step_with_a_bad_gradient_is_skipped_by_all(void **state) {
     close_train();
 }
 
+/* The range of f16 may be the reason, so the event names it. */
+static void a_skipped_step_names_the_range_of_f16(void **state) {
+    (void)state;
+    static const char *const set[] = {"optimizer.clip_norm=0.5", "train.storage.activations=f16"};
+    const double bad[] = {1, (double)INFINITY};
+    open_train_with(set, 2);
+    expect_ok(rp_train_begin(train, EPOCH));
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        expect_ok(say_norms(k, k, 0, bad, 2));
+    }
+    assert_true(decision_of(2)->skip);
+    expect_events(1, .kind = RP_EVENT_SKIPPED_STEP, .step = 1,
+                  .advice = "with train.storage.activations f16, activations above 65504 become "
+                            "infinite; bf16 has the range of f32");
+    close_train();
+}
+
 static void wrong_norms_are_refused(void **state) {
     (void)state;
     static const double norms[] = {1, 1, 1};
@@ -188,6 +205,7 @@ int main(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(a_step_with_a_bad_gradient_is_skipped_by_all, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_skipped_step_names_the_range_of_f16, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_norms_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(boards_of_a_stage_have_equal_norms, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stage_gets_the_gains_of_its_own, setup, teardown),
