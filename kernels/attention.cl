@@ -133,7 +133,8 @@ static float16 power_of_2(float16 x) {
  *
  *   ((run * pairs + s / 2) * panels + t / 32) * 64 + s % 2 * 32 + t % 32
  *
- * run = sample * heads + head, pairs = (keys + 1) / 2, panels = (queries + 31) / 32. */
+ * run = sample * heads + head, pairs = (keys + 1) / 2, panels = (queries + 31) / 32, with the keys
+ * and queries of the longest steps. */
 static void draw_kept(uint *kept, uint2 key, ulong word, uint panels, uint drop_below) {
     const uint16 bit = (uint16)1 << as_uint16(LANE);
     for (uint s = 0; s < TOKENS; s += 2, word += panels * 64) {
@@ -159,12 +160,13 @@ static void draw_kept(uint *kept, uint2 key, ulong word, uint panels, uint drop_
  * [sample, head, panel], of k and v [sample, kv_head, panel], and, if `masked`, the mask [sample,
  * key]. Level [sample, head, query] and mask have whole panels of tokens. Query t sees key s if s
  * <= t + ahead; ahead = keys if the order is not causal. size, v_size: elements of a head of q and
- * k, and of v. drop_below = p * 2^24, keep = 1 / (1 - p). */
+ * k, and of v. word_queries, word_keys: queries and keys of the longest steps. drop_below = p *
+ * 2^24, keep = 1 / (1 - p). */
 #define COMMON                                                                                     \
     global float *work, ulong q_first, ulong k_first, ulong v_first, ulong mask_first,             \
         uint masked, global float *levels, ulong level_first, uint heads, uint kv_heads,           \
-        uint queries, uint keys, uint size, uint v_size, int ahead, ulong sample_first, uint key0, \
-        uint key1, uint drop_below, float keep
+        uint queries, uint keys, uint size, uint v_size, int ahead, uint word_queries,             \
+        uint word_keys, ulong sample_first, uint key0, uint key1, uint drop_below, float keep
 
 typedef struct {
     uint depth, v_depth;           /* rows of panels of q and k, of v */
@@ -174,15 +176,16 @@ typedef struct {
     global const float *mask;      /* of the sample; NULL: no key is masked */
     ulong row;  /* of level and delta: (sample * heads + head) * padded queries */
     ulong word; /* first word of the head's dropout */
+    uint word_panels;
 } part;
 
 /* First word of a tile: panel j of keys and panel i of queries. */
-#define WORD(p, j, i) ((p).word + ((ulong)(j) * (TOKENS / 2) * (p).q_panels + (i)) * 64)
+#define WORD(p, j, i) ((p).word + ((ulong)(j) * (TOKENS / 2) * (p).word_panels + (i)) * 64)
 
 static part find_part(global const float *work, ulong q_first, ulong k_first, ulong v_first,
                       ulong mask_first, uint masked, uint heads, uint kv_heads, uint queries,
-                      uint keys, uint size, uint v_size, ulong sample_first, uint sample,
-                      uint head) {
+                      uint keys, uint size, uint v_size, uint word_queries, uint word_keys,
+                      ulong sample_first, uint sample, uint head) {
     part p;
     p.depth = (size + 7) / 8 * 8;
     p.v_depth = (v_size + 7) / 8 * 8;
@@ -197,12 +200,14 @@ static part find_part(global const float *work, ulong q_first, ulong k_first, ul
     p.v = work + v_first + kv_run * p.k_panels * p.v_panel;
     p.mask = masked ? work + mask_first + (ulong)sample * p.k_panels * TOKENS : 0;
     p.row = run * p.q_panels * TOKENS;
-    p.word = ((sample_first + sample) * heads + head) * ((keys + 1) / 2) * p.q_panels * 64;
+    p.word_panels = PANELS(word_queries);
+    p.word =
+        ((sample_first + sample) * heads + head) * ((word_keys + 1) / 2) * p.word_panels * 64;
     return p;
 }
 #define PART(sample, head)                                                                         \
     find_part(work, q_first, k_first, v_first, mask_first, masked, heads, kv_heads, queries, keys, \
-              size, v_size, sample_first, sample, head)
+              size, v_size, word_queries, word_keys, sample_first, sample, head)
 
 /* ---- forward -------------------------------------------------------------------------------- */
 
@@ -277,7 +282,7 @@ kernel ONE_ITEM void attend(COMMON, ulong y_first) {
         weigh_scores(&s, rows, m, l, factor);
         if (drop_below) {
             uint kept[TOKENS];
-            draw_kept(kept, (uint2)(key0, key1), WORD(p, j, panel), p.q_panels, drop_below);
+            draw_kept(kept, (uint2)(key0, key1), WORD(p, j, panel), p.word_panels, drop_below);
             drop_keys(&s, rows, kept);
         }
         add_product(y, factor, rows, p.v + j * p.v_panel, &s, p.v_depth);
@@ -321,7 +326,7 @@ kernel ONE_ITEM void attend_queries(COMMON, ulong delta_first, ulong dy_first, u
         }
         if (drop_below) {
             uint kept[TOKENS];
-            draw_kept(kept, (uint2)(key0, key1), WORD(p, j, panel), p.q_panels, drop_below);
+            draw_kept(kept, (uint2)(key0, key1), WORD(p, j, panel), p.word_panels, drop_below);
             drop_keys(&g, rows, kept);
         }
         for (uint h = 0; h < 2; h++) {
@@ -390,7 +395,7 @@ kernel ONE_ITEM void attend_keys(COMMON, ulong delta_first, ulong dy_first, ulon
             global const float *q = p.q + i * p.panel;
             global const float *dy = work + dy_first + (p.row / TOKENS + i) * p.v_panel;
             if (drop_below) {
-                draw_kept(kept, (uint2)(key0, key1), WORD(p, panel, i), p.q_panels, drop_below);
+                draw_kept(kept, (uint2)(key0, key1), WORD(p, panel, i), p.word_panels, drop_below);
             }
             multiply_panels(&s, rows, q, k, p.depth);
             multiply_panels(&g, rows, dy, v, p.v_depth);

@@ -1,9 +1,11 @@
-/* Dropout: to[i] (+)= from[i] * (scale if word `first + i` of the stream is kept, otherwise 0), so
- * a NaN stays a NaN as in PyTorch. A word is kept if its upper 24 bits >= drop_below = p * 2^24.
- * Forward and backward are the same launch; `to` may be `from`. Element 0 is at to_first and
+/* Dropout of rows of `count` elements: to[i] (+)= from[i] * (scale if word `first + i` of the
+ * stream is kept, otherwise 0), so a NaN stays a NaN as in PyTorch. The words of a row begin
+ * `words` after those of the row before. A word is kept if its upper 24 bits >= drop_below = p *
+ * 2^24. Forward and backward are the same launch; `to` may be `from`. Element 0 is at to_first and
  * from_first of the buffers.
  *
- * Grid: one item for each 64 words from word 4 * (first / 4), the beginning of a Philox block. */
+ * Grid: (one item for each 64 words from word 4 * (first / 4) of the row, the beginning of a Philox
+ * block; rows). */
 #include "philox.clh"
 
 /* Elements [at, at + 64) belong to this item's words. `at` may be negative, and at + 64 > count. */
@@ -14,11 +16,13 @@
     philox64((uint2)(key0, key1), block, word);
 
 kernel void dropout(global float *to, ulong to_first, global const float *from, ulong from_first,
-                    uint count, ulong first, uint key0, uint key1, uint drop_below, float scale,
-                    uint add) {
+                    uint count, ulong first, ulong words, uint key0, uint key1, uint drop_below,
+                    float scale, uint add) {
+    ulong row = get_global_id(1);
+    first += row * words;
     BEGIN
-    to += to_first;
-    from += from_first;
+    to += to_first + row * count;
+    from += from_first + row * count;
     if (at >= 0 && at + 64 <= (long)count) {
         for (uint j = 0; j < 4; j++) {
             float16 factor = select((float16)0.0f, (float16)scale, word[j] >> 8 >= drop_below);

@@ -1,6 +1,7 @@
 /* The edges of this node: opens their ports, passes received messages to their ports, and sends
  * parcels over links. */
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/runner_own.h"
 
@@ -26,15 +27,6 @@ static rp_Dtype dtype_on_wire(rp_dtype type) {
     }
 }
 
-static rp_port_form form_of(const rp_boundary_tensors *boundary) {
-    rp_port_form form = {.tensor_count = boundary->count};
-    for (uint32_t i = 0; i < boundary->count; i++) {
-        form.sample_bytes[i] = boundary->bytes[i];
-        form.dtype[i] = dtype_on_wire(boundary->type[i]);
-    }
-    return form;
-}
-
 /* One tensor, however many samples it is of. */
 static bool is_row(rp_kind carries) {
     return carries == RP_KIND_WEIGHT_GRADIENT || carries == RP_KIND_STASH ||
@@ -50,7 +42,9 @@ static rp_boundary_tensors row_of(size_t bytes) {
                                  .sample_bytes = bytes};
 }
 
-static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries, bool outgoing) {
+/* In a step of `time` tokens. */
+static rp_boundary_tensors boundary_of(const runner_stage *held, uint32_t time, rp_kind carries,
+                                       bool outgoing) {
     const rp_layout *layout = rp_stage_layout(held->stage);
     switch (carries) {
     case RP_KIND_WEIGHT_GRADIENT:
@@ -62,7 +56,7 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
     case RP_KIND_TIED_WEIGHT:
         return row_of(layout->tie_row_bytes);
     case RP_KIND_LABEL: {
-        const uint32_t width = held->job->target_width;
+        const uint32_t width = rp_job_target_width_at(held->job, time);
         return (rp_boundary_tensors){.count = 1,
                                      .type = {held->job->loss->class_target ? RP_I32 : RP_F32},
                                      .sample = {rp_shape_1(width)},
@@ -70,10 +64,34 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
                                      .sample_bytes = width * sizeof(float)};
     }
     case RP_KIND_GRADIENT: /* arrives through the upper boundary, leaves through the lower */
-        return rp_layout_boundary(layout, !outgoing, true);
+        return rp_layout_boundary_at(layout, time, !outgoing, true);
     default:
-        return rp_layout_boundary(layout, outgoing, false);
+        return rp_layout_boundary_at(layout, time, outgoing, false);
     }
+}
+
+/* The content of parcels in steps of all lengths of the run. */
+static rp_err make_form(rp_runner *r, const runner_stage *held, rp_kind carries, bool outgoing,
+                        rp_port_form *out) {
+    const rp_boundary_tensors longest = boundary_of(held, 0, carries, outgoing);
+    const rp_model *model = held->job->model;
+    rp_port_time *shorter;
+    rp_err err;
+    *out = (rp_port_form){.tensor_count = longest.count, .shorter_count = model->view_count};
+    for (uint32_t i = 0; i < longest.count; i++) {
+        out->sample_bytes[i] = longest.bytes[i];
+        out->dtype[i] = dtype_on_wire(longest.type[i]);
+    }
+    RP_TRY(RP_ARENA_NEW(r->arena, (size_t)model->view_count + 1, &shorter));
+    for (uint32_t k = 0; k < model->view_count; k++) {
+        const uint32_t time = model->view[k].time;
+        const rp_boundary_tensors boundary = boundary_of(held, time, carries, outgoing);
+        shorter[k].time = time;
+        memcpy(shorter[k].sample_bytes, boundary.bytes, boundary.count * sizeof *boundary.bytes);
+    }
+    out->shorter = shorter;
+fail:
+    return err;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -111,9 +129,9 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     runner_stage *stage = &r->held[held];
     rp_port_in **port = port_of(stage, carries);
     rp_port_in_options options = {.name = name};
-    const rp_boundary_tensors boundary = boundary_of(stage, carries, false);
+    rp_err err;
     (void)snprintf(name, name_bytes, "%s of stage %u", what, stage->job->stage);
-    options.form = form_of(&boundary);
+    RP_TRY(make_form(r, stage, carries, false, &options.form));
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         if (ends_in(&r->at.edge[e], held, port, stage)) {
             r->edge[e].source = options.source_count++;
@@ -128,7 +146,9 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
         stage->own_summand.source = options.source_count++;
         options.pending_max++;
     }
-    return rp_port_in_open(r->arena, &options, port);
+    RP_TRY(rp_port_in_open(r->arena, &options, port));
+fail:
+    return err;
 }
 
 static void free_part(void *owner, void *memory) {
@@ -140,19 +160,21 @@ static void free_part(void *owner, void *memory) {
 static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done)(void *slot),
                              void *slot) {
     const runner_edge *edge = context;
-    const rp_boundary_tensors *boundary = &edge->boundary;
+    const rp_boundary_tensors boundary =
+        boundary_of(edge->sender, parcel->time, edge->carries, true);
     const rp_Parcel body = {.step = parcel->step,
                             .first = parcel->samples.first,
                             .count = parcel->samples.count,
                             .stage = edge->stage,
                             .evaluation = parcel->evaluating,
-                            .codec = edge->codec};
+                            .codec = edge->codec,
+                            .time = parcel->time};
     rp_Frame frame = rp_frame_of_parcel(edge->carries, &body);
     rp_part part[RP_PARTS_MAX];
-    for (uint32_t i = 0; i < boundary->count; i++) {
+    for (uint32_t i = 0; i < boundary.count; i++) {
         const rp_shape shape = is_row(edge->carries)
-                                   ? boundary->sample[i]
-                                   : rp_shape_batch(body.count, &boundary->sample[i]);
+                                   ? boundary.sample[i]
+                                   : rp_shape_batch(body.count, &boundary.sample[i]);
         part[i] = rp_part_of_tensor(parcel->part[i].dtype, parcel->part[i].data, &shape);
     }
     return rp_link_send(edge->link, &frame, part, parcel->part_count, false, done, slot);
@@ -160,13 +182,13 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
 
 static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_port_out **out) {
     runner_stage *stage = &r->held[held];
-    const rp_boundary_tensors boundary = boundary_of(stage, carries, true);
-    rp_port_out_options options = {.form = form_of(&boundary),
-                                   .micro = carries == RP_KIND_GRADIENT
+    rp_port_out_options options = {.micro = carries == RP_KIND_GRADIENT
                                                 ? rp_job_backward_samples(stage->job)
                                                 : rp_job_forward_samples(stage->job),
                                    .slot_count = 1,
                                    .shared = rp_stage_facts(stage->stage).zeros};
+    rp_err err;
+    RP_TRY(make_form(r, stage, carries, true, &options.form));
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
         runner_edge *edge = &r->edge[e];
@@ -174,7 +196,7 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
             continue;
         }
         RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
-        edge->boundary = boundary;
+        edge->sender = stage;
         if (!at->link) {
             edge->local = (rp_port_local){.port = edge->port, .source = edge->source};
         }
@@ -195,7 +217,9 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
         stage->own_edge = options.edge_count++;
         options.edge[stage->own_edge] = (rp_port_edge){rp_port_local_send, &stage->own_summand};
     }
-    return rp_port_out_open(r->arena, &options, out);
+    RP_TRY(rp_port_out_open(r->arena, &options, out));
+fail:
+    return err;
 }
 
 /* Finds the links that bring anything, each once. */
@@ -342,6 +366,7 @@ static rp_err deliver_parcel(rp_runner *r, const runner_source *source) {
     rp_parcel parcel = {.step = body->step,
                         .samples = {body->first, body->count},
                         .evaluating = body->evaluation,
+                        .time = body->time,
                         .source = edge->source,
                         .part_count = source->head->part_count,
                         .release = free_part,

@@ -15,7 +15,7 @@ static int64_t throttle_end(const rp_runner *r, const running_op *op) {
     if (!rp_throttle_is_set(&job->throttle)) {
         return 0;
     }
-    const rp_throttled_op seen = rp_job_throttled_op(job, &op->op);
+    const rp_throttled_op seen = rp_job_throttled_op(job, &op->op, op->time);
     const double least_s = op->exchanges ? 0 : rp_throttle_s(&job->throttle, &seen);
     return least_s > 0 ? start_of(r, op) + (int64_t)(least_s * 1e9) : 0;
 }

@@ -70,6 +70,11 @@ typedef struct {
     size_t bytes; /* at its largest */
 } waiting_parcel;
 
+/* If steps have several lengths, a parcel's tensors are followed by its own, as a u32. */
+static size_t time_bytes(const rp_runner *r) {
+    return r->held[0].job->model->view_count > 0 ? sizeof(uint32_t) : 0;
+}
+
 static waiting_walk start_waiting(const rp_runner *r) {
     const rp_role role = r->held[0].job->role;
     return (waiting_walk){.list = r->sched,
@@ -92,7 +97,8 @@ static bool next_of_kind(const rp_runner *r, rp_sched_state *list, rp_op_kind ki
 static waiting_parcel parcel_of(const rp_runner *r, rp_port_in *port, uint64_t step,
                                 rp_range samples) {
     const rp_port_form *form = rp_port_in_form(port);
-    waiting_parcel out = {.port = port, .want = {.step = step, .samples = samples}};
+    waiting_parcel out = {
+        .port = port, .want = {.step = step, .samples = samples}, .bytes = time_bytes(r)};
     for (uint32_t i = 0; i < form->tensor_count; i++) {
         out.bytes += rp_port_bytes(form, i, r->held[0].job->micro);
     }
@@ -172,6 +178,20 @@ static void copy_part(size_t first, size_t count, size_t begin, const void *from
     }
 }
 
+static void put_time(uint32_t time, unsigned char out[sizeof(uint32_t)]) {
+    for (uint32_t i = 0; i < sizeof time; i++) {
+        out[i] = (unsigned char)(time >> 8 * i);
+    }
+}
+
+static uint32_t take_time(const char *from) {
+    uint32_t time = 0;
+    for (uint32_t i = 0; i < sizeof time; i++) {
+        time |= (uint32_t)(unsigned char)from[i] << 8 * i;
+    }
+    return time;
+}
+
 /* Reads [first, first + count) of the waiting parcels from their pieces. */
 static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) {
     waiting_walk walk = start_waiting(r);
@@ -194,11 +214,15 @@ static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) 
             for (uint32_t p = 0; p < pieces.count; p++) {
                 const rp_port_piece *piece = &pieces.piece[p];
                 const uint32_t skipped = piece->samples.first - parcel.want.samples.first;
-                copy_part(first, count, at + (skipped ? rp_port_bytes(form, i, skipped) : 0),
-                          piece->part[i], rp_port_bytes(form, i, piece->samples.count), out);
+                const size_t before = skipped ? rp_port_bytes_at(form, piece->time, i, skipped) : 0;
+                copy_part(first, count, at + before, piece->part[i],
+                          rp_port_bytes_at(form, piece->time, i, piece->samples.count), out);
             }
             at += rp_port_bytes(form, i, r->held[0].job->micro);
         }
+        unsigned char time[sizeof(uint32_t)];
+        put_time(pieces.piece[0].time, time);
+        copy_part(first, count, at, time, time_bytes(r), out);
         begin += parcel.bytes;
     }
     return RP_OK;
@@ -241,6 +265,36 @@ fail:
 
 /* ---- taking over ----------------------------------------------------------------------------- */
 
+/* Gives the waiting parcels, whose memory has been written, to their ports. */
+static rp_err restore_waiting(rp_runner *r) {
+    waiting_walk walk = start_waiting(r);
+    waiting_parcel waiting;
+    rp_err err = RP_OK;
+    for (char *at = r->restored; next_waiting(r, &walk, &waiting); at += waiting.bytes) {
+        const rp_port_form *form = rp_port_in_form(waiting.port);
+        rp_parcel parcel = {.step = waiting.want.step,
+                            .samples = waiting.want.samples,
+                            .part_count = form->tensor_count};
+        size_t begin = 0;
+        parcel.time = time_bytes(r) > 0 ? take_time(at + waiting.bytes - time_bytes(r)) : 0;
+        for (uint32_t i = 0; i < form->tensor_count && rp_port_has_time(form, parcel.time); i++) {
+            parcel.part[i] = rp_part_of_bytes(
+                at + begin, rp_port_bytes_at(form, parcel.time, i, parcel.samples.count));
+            parcel.part[i].dtype = form->dtype[i];
+            begin += rp_port_bytes(form, i, r->held[0].job->micro);
+        }
+        err = rp_port_in_push(waiting.port, &parcel);
+        if (err != RP_OK) {
+            return err == RP_ERR_AGAIN
+                       ? rp_fail(RP_ERR_LIMIT,
+                                 "no room for the pending parcels of the checkpoint, %zu bytes",
+                                 waiting_bytes(r))
+                       : err;
+        }
+    }
+    return err;
+}
+
 rp_err rp_runner_in_flight_write(rp_runner *r, size_t first, size_t count, const void *bytes) {
     const size_t left = r->in_flight_due - r->in_flight_got;
     const size_t own = own_bytes(r);
@@ -264,36 +318,9 @@ rp_err rp_runner_in_flight_write(rp_runner *r, size_t first, size_t count, const
         memcpy(r->restored + first + here - own, (const char *)bytes + here, count - here);
     }
     r->in_flight_got += count;
-    RP_TRY(r->in_flight_got == r->in_flight_due ? rp_runner_write_own_weights(r) : RP_OK);
-fail:
-    return err;
-}
-
-/* Creates the waiting parcels in memory of their own, which is written later. */
-static rp_err restore_waiting(rp_runner *r) {
-    waiting_walk walk = start_waiting(r);
-    waiting_parcel waiting;
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(r->arena, waiting_bytes(r), &r->restored));
-    char *at = r->restored;
-    while (next_waiting(r, &walk, &waiting)) {
-        const rp_port_form *form = rp_port_in_form(waiting.port);
-        rp_parcel parcel = {.step = waiting.want.step,
-                            .samples = waiting.want.samples,
-                            .part_count = form->tensor_count};
-        for (uint32_t i = 0; i < form->tensor_count; i++) {
-            parcel.part[i] = rp_part_of_bytes(at, rp_port_bytes(form, i, parcel.samples.count));
-            parcel.part[i].dtype = form->dtype[i];
-            at += rp_port_bytes(form, i, r->held[0].job->micro);
-        }
-        err = rp_port_in_push(waiting.port, &parcel);
-        if (err != RP_OK) {
-            return err == RP_ERR_AGAIN
-                       ? rp_fail(RP_ERR_LIMIT,
-                                 "no room for the pending parcels of the checkpoint, %zu bytes",
-                                 waiting_bytes(r))
-                       : err;
-        }
+    if (r->in_flight_got == r->in_flight_due) {
+        RP_TRY(rp_runner_write_own_weights(r));
+        RP_TRY(r->restored ? restore_waiting(r) : RP_OK);
     }
 fail:
     return err;
@@ -320,7 +347,7 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill_step, size_t bytes) {
                        rp_runner_in_flight_bytes(r));
     }
     if (bytes > 0 && waiting_bytes(r) > 0) {
-        RP_TRY(restore_waiting(r));
+        RP_TRY(RP_ARENA_NEW(r->arena, waiting_bytes(r), &r->restored));
     }
     r->in_flight_due = bytes;
     r->in_flight_got = 0;

@@ -36,6 +36,7 @@ static running_op *next_running_op(rp_runner *r) {
     op->stage = stage_of(r, &r->next);
     find_ports(r, op);
     op->input.count = op->target.count = op->row.count = 0;
+    op->time = 0;
     op->sum = (rp_contributions){0};
     op->output = op->stash = op->values = NULL;
     op->results = op->probe = op->norms = op->updates = op->exchanges = op->rows_read = false;
@@ -114,6 +115,7 @@ static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **
     find_slices(r, op->op.kind == RP_OP_FORWARD ? RP_KIND_ACTIVATION : RP_KIND_GRADIENT, slice);
     op->output = rp_port_out_take(port, &op->op, r->evaluating, slice);
     if (op->output) {
+        rp_port_out_set_time(op->output, op->time);
         rp_port_out_parts(port, op->output, to);
     }
 }
@@ -121,7 +123,9 @@ static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **
 /* Converts gathered pieces to the stage's form. */
 static uint32_t point_at(const rp_port_pieces *pieces, rp_stage_piece from[RP_PORT_PIECES_MAX]) {
     for (uint32_t i = 0; i < pieces->count; i++) {
-        from[i] = (rp_stage_piece){pieces->piece[i].samples, pieces->piece[i].part};
+        from[i] = (rp_stage_piece){.samples = pieces->piece[i].samples,
+                                   .part = pieces->piece[i].part,
+                                   .time = pieces->piece[i].time};
     }
     return pieces->count;
 }
@@ -133,6 +137,7 @@ static rp_err send_stash(rp_runner *r, running_op *op) {
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
     find_slices(r, RP_KIND_STASH, slice);
     op->stash = rp_port_out_take(port, &op->op, false, slice);
+    rp_port_out_set_time(op->stash, op->time);
     rp_port_out_parts(port, op->stash, to);
     return rp_stage_read_stash(op->stage->stage, &op->op, to[0]);
 }
@@ -172,6 +177,7 @@ static rp_err run_forward(rp_runner *r, running_op *op) {
     uint32_t count = point_at(&op->input, from);
     rp_err err;
     rp_runner_take_values(r, op, values);
+    op->time = op->input.count > 0 ? op->input.piece[0].time : 0;
     take_output(r, op, op->stage->forward, to);
     if (op->rows) {
         RP_TRY(r->evaluating ? rp_runner_keep_weights(r) : RP_OK);
@@ -241,11 +247,12 @@ static rp_err run_backward(rp_runner *r, running_op *op) {
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
     const uint32_t count = point_at(op->labels ? &op->target : &op->input, from);
     rp_err err;
+    op->time = op->rows ? op->row.piece[0].time : rp_stage_time_of(op->stage->stage, &op->op);
     if (op->op.kind != RP_OP_BACKWARD_WEIGHT) {
         take_output(r, op, op->stage->backward, to);
     }
     if (op->rows) {
-        RP_TRY(rp_stage_write_stash(op->stage->stage, &op->op, row_of(op)));
+        RP_TRY(rp_stage_write_stash(op->stage->stage, &op->op, op->time, row_of(op)));
     }
     RP_TRY(rp_stage_backward(op->stage->stage, &op->op, from, count, to));
     RP_TRY(read_probe(r, op));

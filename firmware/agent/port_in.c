@@ -31,6 +31,27 @@ static bool range_contains(rp_range range, uint64_t sample) {
     return range.first <= sample && sample < end_of(range);
 }
 
+/* ---- lengths --------------------------------------------------------------------------------- */
+
+static const rp_port_time *find_time(const rp_port_form *form, uint32_t time) {
+    uint32_t k = 0;
+    while (k < form->shorter_count && form->shorter[k].time != time) {
+        k++;
+    }
+    return k < form->shorter_count ? &form->shorter[k] : NULL;
+}
+
+bool rp_port_has_time(const rp_port_form *form, uint32_t time) {
+    return time == 0 || find_time(form, time);
+}
+
+size_t rp_port_bytes_at(const rp_port_form *form, uint32_t time, uint32_t i, uint32_t samples) {
+    const rp_port_time *of = find_time(form, time);
+    RP_ASSERT(of || time == 0);
+    return time == 0 || form->is_sum ? rp_port_bytes(form, i, samples)
+                                     : of->sample_bytes[i] * samples;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 rp_err rp_port_in_open(rp_arena *arena, const rp_port_in_options *options, rp_port_in **out) {
@@ -99,8 +120,13 @@ static rp_err check_form(const rp_port_in *port, const rp_parcel *parcel) {
                        port->options.name, (unsigned long long)parcel->step, parcel->part_count,
                        form->tensor_count);
     }
+    if (!rp_port_has_time(form, parcel->time)) {
+        return rp_fail(RP_ERR_PEER,
+                       "%s: step %llu has samples of %u tokens, which is no length of the run",
+                       port->options.name, (unsigned long long)parcel->step, parcel->time);
+    }
     for (uint32_t i = 0; i < form->tensor_count; i++) {
-        const size_t want = rp_port_bytes(form, i, parcel->samples.count);
+        const size_t want = rp_port_bytes_at(form, parcel->time, i, parcel->samples.count);
         if (parcel->part[i].dtype != form->dtype[i]) {
             return rp_fail(RP_ERR_PEER, "%s: tensor %u of step %llu has dtype %d, the plan says %d",
                            port->options.name, i, (unsigned long long)parcel->step,
@@ -204,11 +230,12 @@ static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, ui
     const rp_port_form *form = &port->options.form;
     const uint64_t stop = end_of(parcel->samples) < end ? end_of(parcel->samples) : end;
     piece->parcel = index;
+    piece->time = parcel->time;
     piece->samples = (rp_range){(uint32_t)first, (uint32_t)(stop - first)};
     for (uint32_t t = 0; t < form->tensor_count; t++) {
         const uint32_t skipped = (uint32_t)(first - parcel->samples.first);
-        piece->part[t] =
-            (const char *)parcel->part[t].data + (skipped ? rp_port_bytes(form, t, skipped) : 0);
+        piece->part[t] = (const char *)parcel->part[t].data +
+                         (skipped ? rp_port_bytes_at(form, parcel->time, t, skipped) : 0);
     }
 }
 

@@ -18,24 +18,38 @@
 
 enum { RP_PORT_PIECES_MAX = 64, RP_PORT_SOURCES_MAX = 17 };
 
+/* Bytes of a sample's tensors in a step of `time` tokens. */
+typedef struct {
+    uint32_t time;
+    size_t sample_bytes[RP_PARTS_MAX];
+} rp_port_time;
+
 /* Content of one sample in a parcel: bytes and element type of each of its tensors. */
 typedef struct {
     uint32_t tensor_count;
-    size_t sample_bytes[RP_PARTS_MAX];
+    size_t sample_bytes[RP_PARTS_MAX]; /* in the longest steps, which have `time` 0 */
     rp_Dtype dtype[RP_PARTS_MAX];
+    /* shorter steps; the list must outlive the port. A sum has the same bytes in all steps */
+    const rp_port_time *shorter;
+    uint32_t shorter_count;
     /* a parcel has `bytes` however many samples it is for, because it is a sum over them. An op
      * takes whole parcels */
     bool is_sum;
 } rp_port_form;
-/* Bytes of tensor `i` in a parcel of `samples`. */
+/* Bytes of tensor `i` in a parcel of `samples` of the longest steps. */
 static inline size_t rp_port_bytes(const rp_port_form *form, uint32_t i, uint32_t samples) {
     return form->is_sum ? form->sample_bytes[i] : form->sample_bytes[i] * samples;
 }
+/* Whether a step may have `time` tokens. */
+bool rp_port_has_time(const rp_port_form *form, uint32_t time);
+/* As rp_port_bytes(), in a step of `time` tokens, which rp_port_has_time(). */
+size_t rp_port_bytes_at(const rp_port_form *form, uint32_t time, uint32_t i, uint32_t samples);
 
 typedef struct {
     uint64_t step;
     rp_range samples; /* within the step */
     bool evaluating;  /* of an evaluation, whose steps count from 0 */
+    uint32_t time;    /* tokens of a sample; 0: as in the longest steps */
     uint32_t source;  /* index of the edge that brought it */
     uint32_t part_count;
     rp_part part[RP_PARTS_MAX];                 /* [samples.count] samples of each tensor */
@@ -77,6 +91,7 @@ typedef struct {
 typedef struct {
     rp_range samples;
     uint32_t parcel; /* index in the port, for rp_port_in_return() */
+    uint32_t time;   /* of the parcel */
     const void *part[RP_PARTS_MAX];
 } rp_port_piece;
 

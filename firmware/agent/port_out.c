@@ -10,6 +10,7 @@ struct rp_port_slot {
     rp_range samples;
     rp_range slice[RP_PORT_EDGES_MAX]; /* for each edge */
     bool evaluating;
+    uint32_t time;      /* tokens of a sample */
     uint32_t next_edge; /* first edge that has not got its slice */
     uint32_t unacked;   /* slices */
 };
@@ -76,6 +77,7 @@ rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluati
         slot->slice[e] = slice[e];
     }
     slot->evaluating = evaluating;
+    slot->time = 0;
     slot->next_edge = slot->unacked = 0;
     port->next = (port->next + 1) % port->options.slot_count;
     return slot;
@@ -87,6 +89,11 @@ void rp_port_out_parts(const rp_port_out *port, const rp_port_slot *slot, void *
         part[i] = slot->memory + offset;
         offset += rp_port_bytes(&port->options.form, i, port->options.micro);
     }
+}
+
+void rp_port_out_set_time(rp_port_slot *slot, uint32_t time) {
+    RP_ASSERT(slot->state == TAKEN && rp_port_has_time(&slot->port->options.form, time));
+    slot->time = time;
 }
 
 void rp_port_out_fill(rp_port_slot *slot) {
@@ -115,14 +122,16 @@ static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, uint32_t
     rp_parcel parcel = {.step = slot->step,
                         .samples = slot->slice[edge],
                         .evaluating = slot->evaluating,
+                        .time = slot->time,
                         .part_count = form->tensor_count};
     void *part[RP_PARTS_MAX];
     rp_port_out_parts(port, slot, part);
     for (uint32_t i = 0; i < form->tensor_count; i++) {
         const uint32_t skipped = parcel.samples.first - slot->samples.first;
-        const size_t offset = skipped && !form->is_sum ? rp_port_bytes(form, i, skipped) : 0;
-        parcel.part[i] = rp_part_of_bytes((char *)part[i] + offset,
-                                          rp_port_bytes(form, i, parcel.samples.count));
+        const size_t offset =
+            skipped && !form->is_sum ? rp_port_bytes_at(form, slot->time, i, skipped) : 0;
+        parcel.part[i] = rp_part_of_bytes(
+            (char *)part[i] + offset, rp_port_bytes_at(form, slot->time, i, parcel.samples.count));
         parcel.part[i].dtype = form->dtype[i];
     }
     return parcel;

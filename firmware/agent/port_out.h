@@ -58,6 +58,8 @@ rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluati
                                const rp_range *slice);
 /* Where the device writes: part[i] has room for `micro` samples of tensor i. */
 void rp_port_out_parts(const rp_port_out *port, const rp_port_slot *slot, void **part);
+/* Sets the tokens of a sample in the op's step, which decide what is sent; 0 before. */
+void rp_port_out_set_time(rp_port_slot *slot, uint32_t time);
 /* The device has written it. */
 void rp_port_out_fill(rp_port_slot *slot);
 /* Sends filled slots, in the order of the ops, while the edges accept them. errors of `send` */

@@ -41,12 +41,12 @@ typedef struct {
     uint32_t edge; /* of the plan */
     rp_kind carries;
     rp_link *link;
-    rp_port_in *port;             /* where it ends, or NULL */
-    uint32_t source;              /* of that port */
-    uint32_t out;                 /* its number at the port where it begins */
-    uint32_t stage;               /* of the end that sends */
-    rp_codec codec;               /* as the plan says */
-    rp_boundary_tensors boundary; /* outgoing: shapes for the wire */
+    rp_port_in *port;           /* where it ends, or NULL */
+    uint32_t source;            /* of that port */
+    uint32_t out;               /* its number at the port where it begins */
+    uint32_t stage;             /* of the end that sends */
+    rp_codec codec;             /* as the plan says */
+    const runner_stage *sender; /* outgoing: the stage here */
     rp_port_local local;
     /* The edge brings rows of tied gradients or tied weights to a port of its own:
      * [RP_RUNNER_DEPTH], the piece that the op with this index in `running` reads until its mark.
@@ -67,6 +67,7 @@ typedef struct {
     rp_port_in *labels; /* also reads from this one */
     rp_port_in *rows;   /* and from this one: a stash, or weights; not rows of tied tensors */
     rp_port_pieces input, target, row;
+    uint32_t time; /* tokens of a sample, of a forward or a backward; see rp_model_view */
     rp_port_slot *output, *stash;
     bool results; /* the step's losses are in the results memory */
     bool probe;   /* a probe's norms are in the probe memory */

@@ -245,6 +245,8 @@ static rp_err begin_tiles(const chunk *c, const char *entry, rp_launch *launch) 
     rp_arg_u32(launch, c->of.part[Q].size);
     rp_arg_u32(launch, c->of.part[V].size);
     rp_arg_i32(launch, spec->causal ? (int32_t)keys - (int32_t)queries : (int32_t)keys);
+    rp_arg_u32(launch, rp_layer_longest_in(call, c->of.part[Q].input)->dim[0]);
+    rp_arg_u32(launch, rp_layer_longest_in(call, c->of.part[K].input)->dim[0]);
     rp_arg_u64(launch, call->sample_first + c->first);
     rp_arg_u32(launch, rng.key[0]);
     rp_arg_u32(launch, rng.key[1]);

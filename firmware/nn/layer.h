@@ -118,7 +118,10 @@ typedef struct {
     const rp_layer_plan *plan;
     uint32_t n;
     rp_shape in[RP_LAYER_INPUTS_MAX]; /* sample shapes of the inputs */
-    bool training;                    /* batch statistics, dropout */
+    /* Sample shapes of the inputs in the longest steps. A random layer numbers the words of its
+     * stream by them, so that a shorter step has the same masks. NULL: as `in`. */
+    const rp_shape *longest_in;
+    bool training; /* batch statistics, dropout */
     /* Recomputation of running statistics as the plain mean of forwards: 1 in the first forward, 2
      * in the next, and so on; 0: they are updated with the layer's momentum. */
     uint32_t renewal;
@@ -180,6 +183,11 @@ rp_err rp_layer_make_plan(const rp_layer *layer, const rp_shape *in,
                           rp_layer_plan *out) RP_MUST_CHECK;
 /* Whether it has a trained parameter. */
 bool rp_layer_trains(const rp_layer_plan *plan);
+
+/* Sample shape of input i in the longest steps. */
+static inline const rp_shape *rp_layer_longest_in(const rp_layer_call *call, uint32_t input) {
+    return call->longest_in ? &call->longest_in[input] : &call->in[input];
+}
 
 /* Whether input i is token ids. */
 static inline bool rp_layer_takes_ids(const rp_layer_plan *plan, uint32_t input) {

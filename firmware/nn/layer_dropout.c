@@ -1,8 +1,9 @@
 /* Dropout: an element is kept with probability 1 - p and then scaled by 1 / (1 - p).
  *
  * The mask is not stored. Element e of sample s (counted over the run) is dropped if word s *
- * elements + e of the stream "dropout/<layer>" is below p. Forward, recomputation and backward
- * therefore agree, and neither the cut nor the microbatch size changes the mask. */
+ * elements + e of the stream "dropout/<layer>" is below p, where `elements` are those of a sample
+ * of the longest steps. Forward, recomputation and backward therefore agree, and neither the cut
+ * nor the microbatch size nor the length of a step changes the mask. */
 #include <stdio.h>
 
 #include "nn/dropout.h"
@@ -38,8 +39,11 @@ rp_err rp_dropout_mask(const rp_layer_call *call, rp_rows to, rp_rows from, doub
                        bool add) {
     const double p = call->training ? chance : 0.0;
     const size_t elements = rp_shape_count(&call->in[0]);
-    const size_t count = call->n * elements;
-    const uint64_t first = call->sample_first * elements;
+    const size_t words = rp_shape_count(rp_layer_longest_in(call, 0));
+    const uint64_t first = call->sample_first * words;
+    /* samples of full length are one row */
+    const size_t rows = words == elements ? 1 : call->n;
+    const size_t count = rows == 1 ? call->n * elements : elements;
     char name[RP_LAYER_NAME_MAX + 16];
     rp_kernel *kernel;
     rp_err err;
@@ -53,13 +57,16 @@ rp_err rp_dropout_mask(const rp_layer_call *call, rp_rows to, rp_rows from, doub
     rp_arg_u64(&launch, from.first);
     rp_arg_u32(&launch, (uint32_t)count);
     rp_arg_u64(&launch, first);
+    rp_arg_u64(&launch, words);
     rp_arg_u32(&launch, rng.key[0]);
     rp_arg_u32(&launch, rng.key[1]);
     rp_arg_u32(&launch, (uint32_t)(p * 0x1p24 + 0.5));
     rp_arg_f32(&launch, p < 1.0 ? (float)(1.0 / (1.0 - p)) : 0.0f);
     rp_arg_u32(&launch, add);
-    const size_t items = (count + first % 4 + ITEM_WORDS - 1) / ITEM_WORDS;
-    RP_TRY(rp_launch_run(&launch, 1, &items, (size_t[]){GROUP_ITEMS}));
+    const size_t before =
+        rows == 1 ? first % 4 : 3; /* at most, in the block of a row's first word */
+    const size_t items = (count + before + ITEM_WORDS - 1) / ITEM_WORDS;
+    RP_TRY(rp_launch_run(&launch, 2, (size_t[]){items, rows}, (size_t[]){GROUP_ITEMS, 1}));
     return RP_OK;
 fail:
     return err;

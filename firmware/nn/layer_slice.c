@@ -64,7 +64,8 @@ static void add_rows(const rp_layer_call *call, rp_launch *launch) {
     }
     rp_arg_u32(launch, (uint32_t)outer);
     rp_arg_u32(launch, (uint32_t)(in->dim[spec->axis] * inner));
-    rp_arg_u32(launch, (uint32_t)(spec->start * inner));
+    rp_arg_u32(launch,
+               call->plan->gives_ids ? call->plan->ids_first : (uint32_t)(spec->start * inner));
     rp_arg_u32(launch, (uint32_t)(call->plan->out.dim[spec->axis] * inner));
 }
 

@@ -5,7 +5,15 @@
 
 #include "nn/layer.h"
 
-enum { RP_MODEL_LAYERS_MAX = 4096 };
+enum { RP_MODEL_LAYERS_MAX = 4096, RP_MODEL_TIMES_MAX = 8 };
+
+/* The shapes of a model for samples with one number of tokens. */
+typedef struct {
+    uint32_t time; /* tokens of a sample, or of each input of a sample; 0: as planned */
+    rp_shape input;
+    const rp_layer_plan *plan;
+    const rp_shape (*in)[RP_LAYER_INPUTS_MAX];
+} rp_model_view;
 
 typedef struct {
     const char *name; /* "conv1.weight", or what `names` of the layer says */
@@ -32,6 +40,9 @@ typedef struct {
     rp_layer *layer;
     rp_layer_plan *plan;
     rp_shape (*in)[RP_LAYER_INPUTS_MAX]; /* sample shapes of each layer's inputs */
+    /* Shapes for steps with fewer tokens than planned, ascending (model_times.c). */
+    rp_model_view *view;
+    uint32_t view_count;
     uint32_t param_count;
     /* Layer by layer, in the order of the plans. A tied tensor is in the list once for each use,
      * because each use has a copy of it (names.h). */
@@ -68,6 +79,22 @@ uint32_t rp_model_id_count(const rp_model *model);
 /* The limit of each element of the input, 0 where any id is valid: *out is [elements], or NULL if
  * any ids are valid everywhere. errors MEMORY */
 rp_err rp_model_id_limits(rp_arena *arena, const rp_model *model, uint32_t **out) RP_MUST_CHECK;
+
+/* Tokens of a sample, or of each of several inputs, as planned; 0: samples are not token ids, or
+ * the inputs have different lengths. */
+uint32_t rp_model_time(const rp_model *model);
+/* Adds views for steps of `time` tokens, which ascend and are below rp_model_time(). A view uses
+ * the memory, weights and kernels of the planned length. Plans must not change afterwards.
+ * errors  SHAPE: samples are not token ids, or naming a layer that needs the planned length; MEMORY
+ */
+rp_err rp_model_add_times(rp_arena *arena, rp_model *model, const uint32_t *time,
+                          uint32_t count) RP_MUST_CHECK;
+/* Whether steps may have `time` tokens: 0, or that of a view. */
+bool rp_model_has_time(const rp_model *model, uint32_t time);
+/* The shapes for steps of `time` tokens, which rp_model_has_time(). */
+rp_model_view rp_model_view_at(const rp_model *model, uint32_t time);
+/* One sample of the output of `layer`, or of the model's input for RP_LAYER_DATA. */
+const rp_shape *rp_model_view_shape(const rp_model_view *view, uint32_t layer);
 
 /* Index of a layer; layer_count if the name is unknown. */
 uint32_t rp_model_find(const rp_model *model, const char *name);

@@ -138,6 +138,14 @@ static uint64_t mix_shape(uint64_t digest, const rp_shape *shape) {
     return digest;
 }
 
+static uint64_t mix_u64(uint64_t digest, uint64_t value) {
+    uint8_t bytes[8];
+    for (uint32_t i = 0; i < 8; i++) {
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    }
+    return mix_bytes(digest, bytes, sizeof bytes);
+}
+
 uint64_t rp_plan_model_digest(const rp_model *model) {
     uint64_t digest = mix_shape(UINT64_C(0xcbf29ce484222325), &model->input);
     for (uint32_t i = 0; i < model->layer_count; i++) {
@@ -150,15 +158,10 @@ uint64_t rp_plan_model_digest(const rp_model *model) {
         digest = mix_text(digest, model->param[p].name);
         digest = mix_shape(digest, &model->param[p].shape);
     }
-    return digest;
-}
-
-static uint64_t mix_u64(uint64_t digest, uint64_t value) {
-    uint8_t bytes[8];
-    for (uint32_t i = 0; i < 8; i++) {
-        bytes[i] = (uint8_t)(value >> 8 * i);
+    for (uint32_t k = 0; k < model->view_count; k++) {
+        digest = mix_u64(digest, model->view[k].time);
     }
-    return mix_bytes(digest, bytes, sizeof bytes);
+    return digest;
 }
 
 uint64_t rp_plan_digest(const rp_plan *plan) {

@@ -8,6 +8,7 @@ void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const r
                       .hangs = site->hangs,
                       .seconds = site->seconds,
                       .seconds_samples = site->seconds_samples ? site->seconds_samples : job->micro,
+                      .model = job->model,
                       .first = layout->first_layer,
                       .recomputes = layout->group_count > 0,
                       .end = layout->first_layer + layout->layer_count};
@@ -17,22 +18,30 @@ static int64_t now_of(const rp_busy *busy) {
     return rp_clock_now_ns(busy->clock ? busy->clock : &busy->real);
 }
 
+/* A layer's time in a shorter step, as a fraction of that in the longest: by the operations. */
+static double share_of(const rp_layer_plan *longest, const rp_layer_plan *plan) {
+    const double most = longest->flops_forward;
+    return plan != longest && most > 0 ? plan->flops_forward / most : 1;
+}
+
 /* Reads the costs for every op again, because a board may change its speed while it runs. */
-static double sample_s(const rp_busy *busy, bool backward) {
+static double sample_s(const rp_busy *busy, bool backward, uint32_t time) {
+    const rp_model_view view = rp_model_view_at(busy->model, time);
     double sum = 0;
     for (uint32_t layer = busy->first; busy->seconds && layer < busy->end; layer++) {
-        sum += busy->seconds[2 * (size_t)layer + backward] / busy->seconds_samples;
+        sum += busy->seconds[2 * (size_t)layer + backward] / busy->seconds_samples *
+               share_of(&busy->model->plan[layer], &view.plan[layer]);
     }
     return sum;
 }
 
-static double op_s(const rp_busy *busy, rp_op_kind kind, uint32_t samples) {
+static double op_s(const rp_busy *busy, rp_op_kind kind, uint32_t samples, uint32_t time) {
     const rp_site_costs *costs = busy->costs;
     if (costs) {
         return costs->op_s(costs->self, busy->first, busy->end, kind, samples);
     }
     const double whole = kind == RP_OP_FORWARD || kind == RP_OP_BACKWARD ? 1 : 0.5;
-    return whole * sample_s(busy, kind != RP_OP_FORWARD) * samples;
+    return whole * sample_s(busy, kind != RP_OP_FORWARD, time) * samples;
 }
 
 static double cost_of(const rp_busy *busy, const rp_command *command) {
@@ -46,8 +55,9 @@ static double cost_of(const rp_busy *busy, const rp_command *command) {
     }
     const rp_op *op = command->pass.op;
     const bool recomputes = busy->recomputes && op->kind != RP_OP_FORWARD;
-    return op_s(busy, op->kind, op->samples.count) +
-           (recomputes ? op_s(busy, RP_OP_FORWARD, op->samples.count) : 0);
+    const uint32_t time = command->pass.time;
+    return op_s(busy, op->kind, op->samples.count, time) +
+           (recomputes ? op_s(busy, RP_OP_FORWARD, op->samples.count, time) : 0);
 }
 
 void rp_busy_spend(rp_busy *busy, const rp_command *command) {

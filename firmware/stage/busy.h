@@ -14,9 +14,10 @@ typedef struct {
     double update_s;
     const rp_site_costs *costs; /* used instead of the three fields above; NULL: unused */
     const bool *hangs;          /* from rp_site, or NULL */
-    uint32_t first, end;        /* layers of the stage */
-    bool recomputes;            /* a backward first recomputes its forward */
-    int64_t until_ns;           /* the time when all commands issued so far will have ended */
+    const rp_model *model;
+    uint32_t first, end; /* layers of the stage */
+    bool recomputes;     /* a backward first recomputes its forward */
+    int64_t until_ns;    /* the time when all commands issued so far will have ended */
 } rp_busy;
 
 /* The first member of such an executor. Its memory belongs to the arena. A mark passes at a known

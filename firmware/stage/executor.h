@@ -110,6 +110,7 @@ typedef struct {
 typedef struct {
     rp_range samples; /* of the step */
     const void *const *part;
+    uint32_t time; /* tokens of a sample (rp_model_view), the same in all pieces of a step */
 } rp_stage_piece;
 
 /* Whether each sample of the range is in exactly one piece. */
@@ -160,6 +161,7 @@ const char *rp_tie_row_of(const rp_tie_row *row, uint32_t count, uint32_t stage)
 
 typedef struct {
     const rp_op *op;
+    uint32_t time;    /* tokens of a sample in this step, see rp_model_view */
     rp_block weights; /* seen by the layers */
     /* A backward with groups that are recomputed: the weights that its forward saw. */
     rp_block forward_weights;

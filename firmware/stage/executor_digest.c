@@ -147,8 +147,8 @@ static void take_part(const rp_pass *pass, uint32_t index, size_t bytes, bool is
 
 static void digest_forward(digest_executor *e, const rp_pass *pass) {
     const rp_layout *layout = e->as.base.layout;
-    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
-    const rp_boundary_tensors upper = rp_layout_boundary(layout, true, false);
+    const rp_boundary_tensors lower = rp_layout_boundary_at(layout, pass->time, false, false);
+    const rp_boundary_tensors upper = rp_layout_boundary_at(layout, pass->time, true, false);
     rp_digest_take_values(e, pass);
     const rp_digest_pass at = pass_of(e, pass);
     for (uint32_t i = 0; i < layout->input_count && pass->in_count > 0; i++) {
@@ -177,14 +177,14 @@ static void run_loss(digest_executor *e, const rp_pass *pass, const rp_digest_pa
     const uint32_t last = e->as.base.layout->tensor_count - 1;
     const rp_digest *y = row_of(at, at->value, last);
     rp_digest *loss = row_of(at, at->grad, last);
-    const size_t bytes = job->target_width * sizeof(float);
+    const size_t bytes = rp_job_target_width_at(job, pass->time) * sizeof(float);
     take_part(pass, 0, bytes, true, loss);
     for (uint32_t s = 0; s < at->n && pass->in_count > 0; s++) {
         float *result = e->results + RP_LOSS_RESULT * ((size_t)pass->op->samples.first + s);
         loss[s] = rp_digest_loss(y[s], loss[s], pass->step_samples);
         result[0] = rp_digest_number(loss[s]);
         result[1] = rp_digest_correct(loss[s]) ? 1.0f : 0.0f;
-        result[2] = (float)rp_job_target_rows(job);
+        result[2] = (float)rp_job_target_rows_at(job, pass->time);
     }
 }
 
@@ -202,13 +202,13 @@ static void digest_backward(digest_executor *e, const rp_pass *pass) {
     if (rp_job_is_last(e->as.base.job)) {
         run_loss(e, pass, &at);
     } else {
-        const rp_boundary_tensors upper = rp_layout_boundary(layout, true, true);
+        const rp_boundary_tensors upper = rp_layout_boundary_at(layout, pass->time, true, true);
         for (uint32_t i = 0; i < upper.count; i++) {
             take_part(pass, i, upper.bytes[i], false, row_of(&at, at.grad, upper.tensor[i]));
         }
     }
     rp_digest_run_backward(&at, true, kind == RP_OP_BACKWARD);
-    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, true);
+    const rp_boundary_tensors lower = rp_layout_boundary_at(layout, pass->time, false, true);
     for (uint32_t i = 0; i < lower.count && pass->in_count > 0; i++) {
         write_samples(row_of(&at, at.grad, lower.tensor[i]), at.n, lower.bytes[i], pass->out[i]);
     }

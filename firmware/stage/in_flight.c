@@ -4,16 +4,70 @@
 
 static const rp_region in_flight = {.kind = RP_REGION_IN_FLIGHT};
 
-size_t rp_stage_in_flight_bytes(const rp_stage *stage) {
+/* Bytes of the executor. */
+static size_t memory_bytes(const rp_stage *stage) {
     return rp_stage_facts(stage).in_flight_bytes;
 }
 
+/* If steps have several lengths, the length of the samples in each slot follows, as a u32. */
+static size_t time_bytes(const rp_stage *stage) {
+    return stage->job->model->view_count > 0 ? stage->slots.count * sizeof(uint32_t) : 0;
+}
+
+size_t rp_stage_in_flight_bytes(const rp_stage *stage) {
+    return memory_bytes(stage) + time_bytes(stage);
+}
+
+/* The part of [first, first + count) before `end`. */
+static size_t part_before(size_t first, size_t count, size_t end) {
+    const size_t here = first < end ? end - first : 0;
+    return count < here ? count : here;
+}
+
 rp_err rp_stage_in_flight_read(rp_stage *stage, size_t first, size_t count, void *out) {
-    return stage->executor->kind->read(stage->executor, &in_flight, first, count, out);
+    const size_t memory = memory_bytes(stage);
+    const size_t here = part_before(first, count, memory);
+    rp_err err = RP_OK;
+    if (here > 0) {
+        RP_TRY(stage->executor->kind->read(stage->executor, &in_flight, first, here, out));
+    }
+    for (size_t i = here; i < count; i++) {
+        const size_t at = first + i - memory;
+        const rp_slot *slot = &stage->slots.slot[at / sizeof slot->time];
+        const uint32_t time = slot->busy ? slot->time : 0;
+        ((unsigned char *)out)[i] = (unsigned char)(time >> at % sizeof time * 8);
+    }
+fail:
+    return err;
+}
+
+/* Sets one byte of a slot's length. The last one completes it. */
+static rp_err write_time(rp_stage *stage, size_t at, unsigned char byte) {
+    const uint32_t index = (uint32_t)(at / sizeof(uint32_t));
+    const uint32_t shift = (uint32_t)(at % sizeof(uint32_t)) * 8;
+    rp_slot *slot = &stage->slots.slot[index];
+    slot->time = (shift > 0 ? slot->time : 0) | (uint32_t)byte << shift;
+    slot->has_time = slot->busy;
+    return shift < 24 || rp_model_has_time(stage->job->model, slot->time)
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "in-flight state: slot %u has samples of %u tokens, which is no length "
+                         "of the run",
+                         index, slot->time);
 }
 
 rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count, const void *bytes) {
-    return stage->executor->kind->write(stage->executor, &in_flight, first, count, bytes);
+    const size_t memory = memory_bytes(stage);
+    const size_t here = part_before(first, count, memory);
+    rp_err err = RP_OK;
+    if (here > 0) {
+        RP_TRY(stage->executor->kind->write(stage->executor, &in_flight, first, here, bytes));
+    }
+    for (size_t i = here; i < count; i++) {
+        RP_TRY(write_time(stage, first + i - memory, ((const unsigned char *)bytes)[i]));
+    }
+fail:
+    return err;
 }
 
 /* The slots of half a stage are empty between ops, so only a whole stage is walked. */

@@ -116,6 +116,20 @@ uint32_t rp_job_target_rows(const rp_job *job) {
     return job->loss->class_target ? job->target_width - job->loss_options.ignores : 1;
 }
 
+/* The classes are the last dimension of the model's output. */
+uint32_t rp_job_target_rows_at(const rp_job *job, uint32_t time) {
+    const rp_model_view view = rp_model_view_at(job->model, time);
+    const rp_shape *out = rp_model_view_shape(&view, job->model->layer_count - 1);
+    const uint32_t rows = rp_job_target_rows(job);
+    return rows > 1 && time > 0 ? (uint32_t)(rp_shape_count(out) / out->dim[out->dims - 1]) : rows;
+}
+
+uint32_t rp_job_target_width_at(const rp_job *job, uint32_t time) {
+    return time == 0
+               ? job->target_width
+               : job->target_width - rp_job_target_rows(job) + rp_job_target_rows_at(job, time);
+}
+
 /* Checks that the loss fits the model's output and the targets. */
 static rp_err check_output(const rp_job *job, rp_node *root) {
     const rp_shape *shape = rp_model_out(job->model);
@@ -131,6 +145,31 @@ static rp_err check_output(const rp_job *job, rp_node *root) {
     const rp_err err = rp_loss_check_layout(shape, rp_job_target_rows(job), &job->loss_options);
     (void)rp_err_hold(held);
     return err == RP_OK ? RP_OK : rp_node_fail(root, "%s", rp_err_message());
+}
+
+/* Reads `times`. Targets of another kind than classes have one shape. */
+static rp_err read_times(rp_arena *arena, rp_node *root, rp_job *job) {
+    rp_node *list = rp_node_find(root, "times");
+    const uint32_t most = rp_model_time(job->model);
+    uint32_t time[RP_MODEL_TIMES_MAX];
+    rp_err err = RP_OK;
+    if (!list) {
+        return RP_OK;
+    }
+    const uint32_t count = rp_node_is_list(list) ? rp_node_count(list) : 0;
+    if (count == 0 || count > RP_MODEL_TIMES_MAX || most == 0 || !job->loss->class_target ||
+        job->loss_options.classes_first) {
+        return rp_node_fail(list,
+                            "expected a list of 1 to %d lengths, for samples of token ids and "
+                            "targets that are classes",
+                            RP_MODEL_TIMES_MAX);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        RP_TRY(rp_node_item_u32(list, k, k > 0 ? time[k - 1] + 1 : 1, most - 1, &time[k]));
+    }
+    RP_TRY(rp_model_add_times(arena, job->model, time, count));
+fail:
+    return err;
 }
 
 static rp_err read_advance(rp_node *root, uint32_t stages, rp_method *method) {
@@ -229,6 +268,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
              ->split_backward) { /* otherwise both halves would compute the relu's backward */
         RP_TRY(rp_model_fuse(out->model, &out->cut, &out->fused));
     }
+    RP_TRY(read_times(arena, root, out));
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(root, "schedule")));
     RP_TRY(rp_method_fit(&out->method, &out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_throttle_parse(root, &out->throttle));
@@ -368,14 +408,14 @@ rp_range rp_job_own_samples(const rp_job *job, uint32_t step_samples) {
     return rp_sched_share(job->share, step_samples);
 }
 
-rp_throttled_op rp_job_throttled_op(const rp_job *job, const rp_op *op) {
-    const uint32_t first = job->cut.first[job->stage];
-    const uint32_t end = job->cut.first[job->stage + 1];
-    return (rp_throttled_op){.kind = op->kind,
-                             .samples = op->samples.count,
-                             .micro = job->micro,
-                             .flops = {rp_model_flops_forward(job->model, first, end),
-                                       rp_model_flops_backward(job->model, first, end)}};
+rp_throttled_op rp_job_throttled_op(const rp_job *job, const rp_op *op, uint32_t time) {
+    const rp_model_view view = rp_model_view_at(job->model, time);
+    rp_throttled_op out = {.kind = op->kind, .samples = op->samples.count, .micro = job->micro};
+    for (uint32_t i = job->cut.first[job->stage]; i < job->cut.first[job->stage + 1]; i++) {
+        out.flops[0] += view.plan[i].flops_forward;
+        out.flops[1] += view.plan[i].flops_backward;
+    }
+    return out;
 }
 
 bool rp_job_is_last(const rp_job *job) {

@@ -4,6 +4,7 @@
  *   stage: 1            stages: 4        cut: [conv2, fc1]
  *   sample: [1, 28, 28] classes: 10      target_width: 1
  *   sample_type: i32    tokens: 65       # for samples of token ids
+ *   times: [16, 24]     # lengths of shorter steps, see rp_model_add_times()
  *   seed: 1             batch: 128       microbatch: 32
  *   epoch_samples: 60000                 steps: 2345   step_first: 0
  *   guard: true         memory_mib: 0    copies: false
@@ -127,8 +128,11 @@ rp_range rp_job_slot_range(const rp_job *job, const rp_op *op);
 bool rp_job_is_last(const rp_job *job);
 /* Targets of a sample that can be right or wrong: the tokens of a sequence, or 1. */
 uint32_t rp_job_target_rows(const rp_job *job);
-/* Input of rp_throttle_s() for an op of this stage. */
-rp_throttled_op rp_job_throttled_op(const rp_job *job, const rp_op *op);
+/* The same in a step of `time` tokens, see rp_model_view; and the values of a sample's target. */
+uint32_t rp_job_target_rows_at(const rp_job *job, uint32_t time);
+uint32_t rp_job_target_width_at(const rp_job *job, uint32_t time);
+/* Input of rp_throttle_s() for an op of this stage in a step of `time` tokens (rp_model_view). */
+rp_throttled_op rp_job_throttled_op(const rp_job *job, const rp_op *op, uint32_t time);
 /* Whether other boards have some of the stage's samples. */
 bool rp_job_is_shared(const rp_job *job);
 /* The samples of a step that this board has; none are possible if the step is short. */

@@ -55,11 +55,17 @@ fail:
 
 /* ---- boundaries ------------------------------------------------------------------------------ */
 
+/* Whether it is data of the set that the host sends, at the lower boundary of the first stage. */
+static bool is_input(const rp_layout *layout, uint32_t tensor, bool upper) {
+    return layout->tensor[tensor].producer == RP_LAYER_DATA && layout->first_layer == 0 && !upper;
+}
+
 /* One sample of a boundary tensor as sent: a row of bytes if the codec has scales, otherwise
  * elements. */
-static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor, rp_codec codec) {
-    const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
-    const rp_shape *sample = &layout->tensor[tensor].sample;
+static rp_shape parcel_shape(const rp_layout *layout, const rp_model_view *view, uint32_t tensor,
+                             rp_codec codec, bool upper) {
+    const bool data = is_input(layout, tensor, upper);
+    const rp_shape *sample = rp_model_view_shape(view, layout->tensor[tensor].producer);
     const size_t element = rp_dtype_bytes(rp_codec_dtype(codec));
     const size_t bytes = rp_codec_bytes(codec, rp_shape_count(sample));
     if (!data && bytes < layout->boundary_least) {
@@ -70,12 +76,18 @@ static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor, rp_codec 
 
 static rp_codec codec_of(const rp_layout *layout, uint32_t tensor, bool upper, bool grad) {
     const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
-    const bool input = data && layout->first_layer == 0 && !upper;
-    return (data && !input) || layout->tensor[tensor].type != RP_F32 ? RP_CODEC_F32
-                                                                     : layout->codec[upper][grad];
+    return (data && !is_input(layout, tensor, upper)) || layout->tensor[tensor].type != RP_F32
+               ? RP_CODEC_F32
+               : layout->codec[upper][grad];
 }
 
 rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad) {
+    return rp_layout_boundary_at(layout, 0, upper, grad);
+}
+
+rp_boundary_tensors rp_layout_boundary_at(const rp_layout *layout, uint32_t time, bool upper,
+                                          bool grad) {
+    const rp_model_view view = rp_model_view_at(layout->model, time);
     rp_boundary_tensors out = {0};
     uint32_t count = upper ? layout->output_count : layout->input_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -88,7 +100,7 @@ rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool
         out.type[out.count] = out.codec[out.count] == RP_CODEC_F32
                                   ? (grad ? RP_F32 : layout->tensor[t].type)
                                   : rp_codec_dtype(out.codec[out.count]);
-        out.sample[out.count] = parcel_shape(layout, t, out.codec[out.count]);
+        out.sample[out.count] = parcel_shape(layout, &view, t, out.codec[out.count], upper);
         out.bytes[out.count] = rp_shape_count(&out.sample[out.count]) *
                                rp_dtype_bytes(rp_codec_dtype(out.codec[out.count]));
         out.sample_bytes += out.bytes[out.count++];
@@ -186,17 +198,28 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
     }
 }
 
+/* Workspace of a layer in steps of any length: shorter ones may need more, because
+ * a layer may then compute more samples at once. */
+static size_t most_workspace(const rp_job *job, uint32_t index, rp_gemm_choice gemm) {
+    const rp_model *model = job->model;
+    const rp_layer *layer = &model->layer[index];
+    size_t most = 0;
+    for (uint32_t k = 0; layer->kind->workspace_bytes && k <= model->view_count; k++) {
+        const rp_model_view view =
+            rp_model_view_at(model, k < model->view_count ? model->view[k].time : 0);
+        const size_t work = layer->kind->workspace_bytes(layer, &view.plan[index], view.in[index],
+                                                         rp_job_pass_samples(job), gemm);
+        most = work > most ? work : most;
+    }
+    return most;
+}
+
 static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice gemm,
                           uint32_t align) {
-    const rp_model *model = job->model;
     const uint32_t pass = rp_job_pass_samples(job);
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         uint32_t index = rp_layout_layer(layout, i);
-        const rp_layer *layer = &model->layer[index];
-        const rp_layer_plan *plan = &model->plan[index];
-        size_t work = layer->kind->workspace_bytes
-                          ? layer->kind->workspace_bytes(layer, plan, model->in[index], pass, gemm)
-                          : 0;
+        const size_t work = most_workspace(job, index, gemm);
         if (work > layout->workspace_bytes) {
             layout->workspace_bytes = work;
             layout->workspace_layer = index;
@@ -234,6 +257,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     rp_err err;
     rp_layout *layout;
     RP_TRY(RP_ARENA_NEW(arena, 1, &layout));
+    layout->model = job->model;
     layout->first_layer = job->cut.first[job->stage];
     layout->layer_count = job->cut.first[job->stage + 1] - layout->first_layer;
     memcpy(layout->codec, job->codec, sizeof layout->codec);

@@ -91,6 +91,7 @@ typedef struct {
 } rp_layout_copies;
 
 typedef struct {
+    const rp_model *model;
     uint32_t first_layer, layer_count;
     rp_layout_tensor *tensor; /* inputs, then outputs of the layers in order */
     uint32_t input_count, tensor_count;
@@ -167,7 +168,7 @@ typedef struct {
     size_t loss_bytes;      /* largest sample that leaves encoded, decoded for its loss; 0 = none */
     size_t loss_sums_bytes; /* sums of these losses */
     size_t pixel_bytes;     /* table of values of inputs as uint8; 0 = inputs are f32 */
-    /* Least size of a sample of a boundary tensor in a parcel. Data of the set is sent
+    /* Least size of a sample of a boundary tensor in a parcel. The host sends data of the set
      * unchanged. */
     size_t boundary_least;
 } rp_layout;
@@ -230,6 +231,9 @@ typedef struct {
     size_t sample_bytes;                 /* sum */
 } rp_boundary_tensors;
 rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad);
+/* The same in a step of `time` tokens (rp_model_view); 0: the longest. */
+rp_boundary_tensors rp_layout_boundary_at(const rp_layout *layout, uint32_t time, bool upper,
+                                          bool grad);
 /* Largest tensor in a parcel that enters or leaves the stage, including targets and data. Excludes
  * the gradients of a shared stage, which only its boards exchange. */
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job);

@@ -36,17 +36,19 @@ static rp_buffer *scratch_of(const rp_opencl *e, const rp_layout_storage *storag
  * scratch, at its beginning. */
 static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
+    const rp_model_view view = rp_model_view_at(layout->model, pass->time);
     rp_buffer *const *part = e->slot[pass->stash.slot];
     const uint32_t n = pass->op->samples.count;
     const bool backward = pass->op->kind != RP_OP_FORWARD;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const rp_layout_tensor *tensor = &layout->tensor[t];
+        const rp_shape *sample = rp_model_view_shape(&view, tensor->producer);
         const rp_layout_storage *storage = &layout->value.storage[tensor->storage];
         rp_buffer *scratch = scratch_of(e, storage, backward);
-        e->value[t] = scratch ? view_of(scratch, tensor->type, 0, n, &tensor->sample)
-                              : view_of(part[storage->buffer], tensor->type, pass->stash.first, n,
-                                        &tensor->sample);
-        e->grad[t] = view_of(NULL, RP_F32, 0, n, &tensor->sample);
+        e->value[t] =
+            scratch ? view_of(scratch, tensor->type, 0, n, sample)
+                    : view_of(part[storage->buffer], tensor->type, pass->stash.first, n, sample);
+        e->grad[t] = view_of(NULL, RP_F32, 0, n, sample);
         if (tensor->grad == RP_NO_STORAGE) {
             continue;
         }
@@ -55,7 +57,7 @@ static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
             e->grad[t].buffer = e->grad_pool[storage->buffer];
         } else if (pass->deferred.slot != RP_NO_SLOT) {
             e->grad[t] = view_of(e->deferred[pass->deferred.slot][storage->buffer], RP_F32,
-                                 pass->deferred.first, n, &tensor->sample);
+                                 pass->deferred.first, n, sample);
         }
     }
 }
@@ -66,15 +68,17 @@ static uint32_t tensor_of(const rp_layout *layout, uint32_t producer) {
 
 /* The arguments that a layer's forward and backward have in common. */
 static rp_layer_call make_call(rp_opencl *e, rp_buffer *const *part, uint32_t position, uint32_t n,
-                               uint64_t sample_first) {
+                               uint32_t time, uint64_t sample_first) {
     const rp_layout *layout = e->base.layout;
     const rp_model *model = e->base.job->model;
+    const rp_model_view view = rp_model_view_at(model, time);
     uint32_t index = layout->first_layer + position;
     rp_layer_call call = {
         .device = e->device,
         .layer = &model->layer[index],
-        .plan = &model->plan[index],
+        .plan = &view.plan[index],
         .n = n,
+        .longest_in = model->in[index],
         .training = !model->layer[index].frozen,
         .y = &e->value[layout->input_count + position],
         .workspace = e->workspace,
@@ -82,7 +86,7 @@ static rp_layer_call make_call(rp_opencl *e, rp_buffer *const *part, uint32_t po
         .sample_first = sample_first,
     };
     for (uint32_t i = 0; i < call.layer->input_count; i++) {
-        call.in[i] = model->in[index][i];
+        call.in[i] = view.in[index][i];
         call.x[i] = &e->value[tensor_of(layout, call.layer->input[i])];
     }
     for (uint32_t s = 0; s < call.plan->saved_count && model->wants_grad[index]; s++) {
@@ -99,8 +103,9 @@ static rp_layer_call make_call(rp_opencl *e, rp_buffer *const *part, uint32_t po
 }
 
 static rp_layer_call call_of(rp_opencl *e, const rp_pass *pass, uint32_t position) {
-    rp_layer_call call = make_call(e, e->slot[pass->stash.slot], position, pass->op->samples.count,
-                                   pass->op->step * e->base.job->batch + pass->op->samples.first);
+    rp_layer_call call =
+        make_call(e, e->slot[pass->stash.slot], position, pass->op->samples.count, pass->time,
+                  pass->op->step * e->base.job->batch + pass->op->samples.first);
     call.saved_first = e->base.layout->group_count ? 0 : pass->stash.first;
     return call;
 }
@@ -117,8 +122,8 @@ static rp_err make_wrong(rp_opencl *e) {
 
 rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
-    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
-    const rp_boundary_tensors upper = rp_layout_boundary(layout, true, false);
+    const rp_boundary_tensors lower = rp_layout_boundary_at(layout, pass->time, false, false);
+    const rp_boundary_tensors upper = rp_layout_boundary_at(layout, pass->time, true, false);
     rp_err err;
     select_weights(e, pass, pass->weights);
     bind_tensors(e, pass);
@@ -144,14 +149,14 @@ fail:
 static rp_err run_loss(rp_opencl *e, const rp_pass *pass, bool gradient) {
     const rp_job *job = e->base.job;
     const uint32_t t = e->base.layout->tensor_count - 1;
-    const size_t width = job->target_width;
+    const size_t width = rp_job_target_width_at(job, pass->time);
     rp_err err;
     RP_TRY(rp_opencl_write_pieces(e, pass, 0, e->target, 0, width * sizeof(float)));
     rp_loss_call call = {
         .device = e->device,
         .n = pass->op->samples.count,
         .step_samples = pass->step_samples,
-        .rows = rp_job_target_rows(job),
+        .rows = rp_job_target_rows_at(job, pass->time),
         .options = job->loss_options,
         .y = &e->value[t],
         .target = e->target,
@@ -176,12 +181,13 @@ static rp_err gradient_in(rp_opencl *e, const rp_pass *pass) {
     if (rp_job_is_last(e->base.job)) {
         return run_loss(e, pass, true);
     }
-    const rp_boundary_tensors upper = rp_layout_boundary(e->base.layout, true, true);
+    const rp_boundary_tensors upper = rp_layout_boundary_at(e->base.layout, pass->time, true, true);
     return rp_opencl_tensors_in(e, pass, &upper, e->grad);
 }
 
 static rp_err gradient_out(rp_opencl *e, const rp_pass *pass) {
-    const rp_boundary_tensors lower = rp_layout_boundary(e->base.layout, false, true);
+    const rp_boundary_tensors lower =
+        rp_layout_boundary_at(e->base.layout, pass->time, false, true);
     return rp_opencl_tensors_out(e, pass, &lower, e->grad);
 }
 
@@ -295,7 +301,7 @@ fail:
 rp_err rp_opencl_commit(rp_opencl *e, uint64_t step) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < e->base.layout->layer_count; i++) {
-        rp_layer_call call = make_call(e, e->slot[0], i, 0, step * e->base.job->batch);
+        rp_layer_call call = make_call(e, e->slot[0], i, 0, 0, step * e->base.job->batch);
         if (call.layer->kind->commit) {
             RP_TRY(call.layer->kind->commit(&call));
         }

@@ -10,7 +10,7 @@ static const rp_layout_storage *storage_of(const rp_opencl *e, uint32_t t) {
 
 /* The op's samples in the slot. */
 static rp_tensor packed_view(const rp_opencl *e, const rp_pass *pass, uint32_t t) {
-    const uint64_t count = rp_shape_count(&e->base.layout->tensor[t].sample);
+    const uint64_t count = rp_shape_count(&e->value[t].shape) / e->value[t].shape.dim[0];
     return (rp_tensor){.buffer = e->slot[pass->stash.slot][storage_of(e, t)->buffer],
                        .dtype = e->base.job->storage,
                        .offset = pass->stash.first * count,

@@ -42,8 +42,12 @@ static rp_err take_bytes(rp_stage *stage, const void *bytes, size_t count) {
                head->count <= rp_job_backward_samples(job) &&
                head->first <= job->batch - head->count &&
                head->splits == job->method.kind->split_backward && head->two_weights <= 1 &&
-               head->adds <= 1 && do_forwards_fit(job, head) &&
-               rp_stage_record_move(stage, 0, 0, NULL, NULL) == count;
+               head->adds <= 1 && do_forwards_fit(job, head) && head->unused == 0 &&
+               rp_model_has_time(job->model, head->time);
+    }
+    if (fits) {
+        rp_stage_record_take_time(stage);
+        fits = rp_stage_record_move(stage, 0, 0, NULL, NULL) == count;
     }
     if (!fits) {
         return rp_fail(RP_ERR_PEER,
@@ -102,7 +106,8 @@ static rp_err run_forwards(rp_stage *stage) {
         forward->samples = (rp_range){all.first + done, rest < size ? rest : size};
         place_forward(stage, forward);
         const rp_op op = op_of(stage, RP_OP_FORWARD, forward->samples, r->head.micro);
-        const rp_stage_piece whole = {op.samples, forward->in};
+        const rp_stage_piece whole = {
+            .samples = op.samples, .part = forward->in, .time = r->head.time};
         RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, forward->out,
                                     (rp_stage_mode){.training = true}));
     }
@@ -115,7 +120,7 @@ static rp_err run_op(rp_stage *stage, rp_op_kind kind) {
     const rp_op op =
         op_of(stage, kind, rp_stage_record_samples(stage, RECORD_BACKWARD), r->head.micro);
     const void *const *part = (const void *const *)r->in[RECORD_BACKWARD];
-    const rp_stage_piece whole = {op.samples, part};
+    const rp_stage_piece whole = {.samples = op.samples, .part = part, .time = r->head.time};
     return rp_stage_run_backward(stage, &op, &whole, 1, r->out);
 }
 

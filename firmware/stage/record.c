@@ -12,11 +12,15 @@ static const rp_block gradient = {RP_BLOCK_GRADIENT, 0};
 /* ---- samples --------------------------------------------------------------------------------- */
 
 uint64_t rp_stage_record_magic(const rp_job *job) {
-    return rp_job_has_sizes(job) ? RECORD_SIZES_MAGIC : RECORD_MAGIC;
+    return job->model->view_count > 0 ? RECORD_TIMES_MAGIC
+           : rp_job_has_sizes(job)    ? RECORD_SIZES_MAGIC
+                                      : RECORD_MAGIC;
 }
 
 size_t rp_stage_record_head_bytes(const rp_job *job) {
-    return rp_job_has_sizes(job) ? sizeof(record_head) : offsetof(record_head, forward_first);
+    return job->model->view_count > 0 ? sizeof(record_head)
+           : rp_job_has_sizes(job)    ? offsetof(record_head, time)
+                                      : offsetof(record_head, forward_first);
 }
 
 rp_range rp_stage_record_samples(const rp_stage *stage, uint32_t pass) {
@@ -43,8 +47,17 @@ static size_t samples_most(const rp_job *job, uint32_t pass) {
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-static size_t target_bytes(const rp_job *job) {
-    return job->target_width * sizeof(float);
+static size_t target_bytes(const rp_job *job, uint32_t time) {
+    return rp_job_target_width_at(job, time) * sizeof(float);
+}
+
+void rp_stage_record_take_time(rp_stage *stage) {
+    rp_stage_record *r = stage->record;
+    const uint32_t time = r->head.time;
+    r->lower = rp_layout_boundary_at(stage->layout, time, false, false);
+    r->upper = rp_layout_boundary_at(stage->layout, time, true, false);
+    r->lower_grad = rp_layout_boundary_at(stage->layout, time, false, true);
+    r->upper_grad = rp_layout_boundary_at(stage->layout, time, true, true);
 }
 
 uint32_t rp_stage_record_inputs(const rp_stage *stage, uint32_t pass,
@@ -52,7 +65,7 @@ uint32_t rp_stage_record_inputs(const rp_stage *stage, uint32_t pass,
     const rp_stage_record *r = stage->record;
     const rp_boundary_tensors *from = pass == RECORD_FORWARD ? &r->lower : &r->upper_grad;
     if (pass == RECORD_BACKWARD && rp_job_is_last(stage->job)) {
-        bytes[0] = target_bytes(stage->job);
+        bytes[0] = target_bytes(stage->job, r->head.time);
         return 1;
     }
     memcpy(bytes, from->bytes, from->count * sizeof *bytes);
@@ -152,10 +165,7 @@ rp_err rp_stage_record_open(rp_stage *stage, bool outputs) {
     RP_TRY(RP_ARENA_NEW(&arena, 1, &r));
     r->arena = arena;
     stage->record = r;
-    r->lower = rp_layout_boundary(layout, false, false);
-    r->upper = rp_layout_boundary(layout, true, false);
-    r->lower_grad = rp_layout_boundary(layout, false, true);
-    r->upper_grad = rp_layout_boundary(layout, true, true);
+    rp_stage_record_take_time(stage); /* the longest */
     r->fixed_bytes = fixed_bytes(stage);
     RP_TRY(RP_ARENA_NEW(&r->arena, forwards_most(stage->job), &r->forward));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->fixed_bytes + 1, &r->fixed));
@@ -200,7 +210,7 @@ rp_err rp_stage_record_bytes_max(const rp_job *job, size_t *out) {
         bytes += (boundary[b].sample_bytes + boundary[b].count * digest) *
                  samples_most(job, b > 0 ? RECORD_BACKWARD : RECORD_FORWARD);
     }
-    *out = bytes + target_bytes(job) * samples_most(job, RECORD_BACKWARD);
+    *out = bytes + target_bytes(job, 0) * samples_most(job, RECORD_BACKWARD);
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -276,7 +286,7 @@ static rp_err read_seen(rp_stage *stage, uint32_t pass) {
 }
 
 /* Forwards arrive in the order of their samples, without gaps. */
-static void note_forward(rp_stage *stage, const rp_op *op, void *const *out) {
+static void note_forward(rp_stage *stage, const rp_op *op, uint32_t time, void *const *out) {
     rp_stage_record *r = stage->record;
     const rp_range wanted = rp_job_has_sizes(stage->job) ? r->wanted : op->samples;
     record_forward *forward = &r->forward[r->forward_count];
@@ -287,7 +297,9 @@ static void note_forward(rp_stage *stage, const rp_op *op, void *const *out) {
                                 .first = wanted.first,
                                 .count = wanted.count,
                                 .micro = op->micro,
-                                .forward_first = op->samples.first};
+                                .forward_first = op->samples.first,
+                                .time = time};
+        rp_stage_record_take_time(stage);
     }
     r->head.forward_count += op->samples.count;
     forward->samples = op->samples;
@@ -301,7 +313,7 @@ rp_err rp_stage_record_forward(rp_stage *stage, const rp_op *op, const rp_stage_
         stage->record->forward_count == forwards_most(stage->job)) {
         return RP_OK; /* rp_stage_run_forward() reports incomplete pieces */
     }
-    note_forward(stage, op, out);
+    note_forward(stage, op, in[0].time, out);
     record_inputs(stage, RECORD_FORWARD, op, in, in_count);
     return stage->record->forward_count == 1 ? read_seen(stage, RECORD_FORWARD) : RP_OK;
 }

@@ -14,6 +14,8 @@ typedef struct {
     uint32_t adds;                /* the gradient was added to that of earlier microbatches */
     /* Only sent if backwards have their own size: the samples of all recorded forwards. */
     uint32_t forward_first, forward_count;
+    /* Only sent if steps have several lengths: tokens of a sample, see rp_model_view; and 0. */
+    uint32_t time, unused;
 } record_head;
 
 /* One recorded forward. */
@@ -37,7 +39,7 @@ struct rp_stage_record {
     char *fixed; /* packed parameters of frozen layers */
     char *weights[RECORD_PASSES];
     char *before, *after; /* gradient of the weights before and after the backward */
-    rp_boundary_tensors lower, upper, lower_grad, upper_grad;
+    rp_boundary_tensors lower, upper, lower_grad, upper_grad; /* in steps of head.time tokens */
     char *in[RECORD_PASSES][RP_CUT_TENSORS_MAX]; /* inputs; of the backward: gradients or targets */
     char *result[RECORD_PASSES][RP_CUT_TENSORS_MAX]; /* outputs, on the stage that recomputes */
     record_forward *forward; /* [forward_count], in the order of their samples */
@@ -49,9 +51,12 @@ struct rp_stage_record {
 #define RECORD_MAGIC UINT64_C(0x3164726f63657252) /* "Record1" */
 #define RECORD_SIZES_MAGIC                                                                         \
     UINT64_C(0x3264726f63657252) /* "Record2": a backward and several forwards */
+#define RECORD_TIMES_MAGIC UINT64_C(0x3364726f63657252) /* "Record3": steps of several lengths */
 
 /* record.c. Allocates all parts; outputs: also the results, for recomputation. */
 rp_err rp_stage_record_open(rp_stage *stage, bool outputs) RP_MUST_CHECK;
+/* Sets the sizes of boundary tensors to those in steps of head.time tokens. */
+void rp_stage_record_take_time(rp_stage *stage);
 /* Copies bytes [first, first + count) of the record to `out` or from `in`; at least one of them is
  * NULL. Returns the size of the whole record. */
 size_t rp_stage_record_move(const rp_stage *stage, size_t first, size_t count, void *out,

@@ -63,3 +63,11 @@ void rp_slots_release(rp_slots *slots, uint32_t index, const rp_op *op) {
     slot->left -= op->samples.count;
     slot->busy = slot->left > 0;
 }
+
+bool rp_slots_set_time(rp_slots *slots, uint32_t index, uint32_t time) {
+    rp_slot *slot = &slots->slot[index];
+    const bool same = !slot->has_time || slot->time == time;
+    slot->has_time = true;
+    slot->time = same ? time : slot->time;
+    return same;
+}

@@ -13,6 +13,8 @@ typedef struct {
     uint64_t step;
     rp_range samples;
     uint32_t left; /* samples that still need the memory */
+    bool has_time; /* `time` is known */
+    uint32_t time; /* tokens of a sample, see rp_model_view */
 } rp_slot;
 
 typedef struct {
@@ -34,6 +36,8 @@ uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating);
 rp_stash rp_slots_place(rp_slots *slots, const rp_op *op, bool evaluating, rp_range range);
 /* The slot that holds all samples of the op; .slot is RP_NO_SLOT if there is no such slot. */
 rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating);
+/* Sets the tokens of a sample in a slot. false: the slot has samples of another length. */
+bool rp_slots_set_time(rp_slots *slots, uint32_t slot, uint32_t time);
 /* The op's samples no longer need the slot; it becomes free with the last of its samples. */
 void rp_slots_release(rp_slots *slots, uint32_t slot, const rp_op *op);
 

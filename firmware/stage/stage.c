@@ -154,6 +154,39 @@ static rp_err check_pieces(const rp_op *op, const rp_stage_piece *in, uint32_t c
                          (unsigned long long)op->step, op->samples.first, op->samples.count);
 }
 
+/* The length of the samples in the pieces, which all have. */
+static rp_err find_time(const rp_op *op, const rp_stage_piece *in, uint32_t count, uint32_t *out) {
+    *out = count > 0 ? in[0].time : 0;
+    for (uint32_t i = 1; i < count; i++) {
+        if (in[i].time != *out) {
+            return rp_fail(RP_ERR_PEER, "step %llu: parcels have samples of %u and of %u tokens",
+                           (unsigned long long)op->step, *out, in[i].time);
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err refuse_time(const rp_op *op, uint32_t time, uint32_t expected) {
+    return rp_fail(RP_ERR_PEER,
+                   "step %llu, samples [%u, +%u): a parcel has samples of %u tokens, expected %u "
+                   "as before (0: the longest)",
+                   (unsigned long long)op->step, op->samples.first, op->samples.count, time,
+                   expected);
+}
+
+/* Checks that pieces have samples of the slot's length. */
+static rp_err check_time(const rp_slots *slots, uint32_t slot, const rp_op *op,
+                         const rp_stage_piece *in, uint32_t count) {
+    uint32_t time;
+    rp_err err;
+    RP_TRY(find_time(op, in, count, &time));
+    if (count > 0 && time != slots->slot[slot].time) {
+        return refuse_time(op, time, slots->slot[slot].time);
+    }
+fail:
+    return err;
+}
+
 /* 1 + the slot that the list's next backward needs, for stages with offload; 0 = unknown. */
 static uint32_t soon_of(const rp_stage *stage) {
     rp_sched_state list = stage->versions.list;
@@ -175,7 +208,7 @@ static uint32_t soon_of(const rp_stage *stage) {
 rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                             uint32_t in_count, void *const *out, rp_stage_mode mode) {
     const uint32_t n = op->samples.count;
-    const rp_command command = {
+    rp_command command = {
         .kind = RP_COMMAND_FORWARD,
         .pass = {.op = op,
                  .weights = stage->seen,
@@ -194,6 +227,11 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
     RP_ASSERT(n > 0 && n <= rp_job_pass_samples(stage->job));
     rp_stage_set_values(stage, NULL, 0);
     RP_TRY(check_pieces(op, in, in_count));
+    RP_TRY(find_time(op, in, in_count, &command.pass.time));
+    if (!rp_slots_set_time(&stage->slots, command.pass.stash.slot, command.pass.time)) {
+        err = refuse_time(op, command.pass.time, stage->slots.slot[command.pass.stash.slot].time);
+        goto fail;
+    }
     RP_TRY(rp_stage_issue(stage, &command));
     return RP_OK;
 fail:
@@ -230,7 +268,7 @@ rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const rp_stage_pi
 
 rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples,
                          const rp_stage_piece *target, uint32_t target_count) {
-    const rp_command command = {
+    rp_command command = {
         .kind = RP_COMMAND_LOSS,
         .pass = {.op = op,
                  .stash = stash_of(&stage->slots, op, true),
@@ -239,9 +277,12 @@ rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples
                  .in = target,
                  .in_count = target_count},
     };
+    const uint32_t slot = command.pass.stash.slot;
     rp_err err;
-    rp_slots_release(&stage->slots, command.pass.stash.slot, op);
+    command.pass.time = stage->slots.slot[slot].time;
+    rp_slots_release(&stage->slots, slot, op);
     RP_TRY(check_pieces(op, target, target_count));
+    RP_TRY(check_time(&stage->slots, slot, op, target, target_count));
     RP_TRY(rp_stage_issue(stage, &command));
 fail:
     return err;
@@ -267,10 +308,12 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
     RP_TRY(check_part(stage, op, &stash));
     if (takes_parcels(stage, op)) {
         RP_TRY(check_pieces(op, in, in_count));
+        RP_TRY(check_time(&stage->slots, stash.slot, op, in, in_count));
     }
     const rp_command command = {
         .kind = RP_COMMAND_BACKWARD,
         .pass = {.op = op,
+                 .time = stage->slots.slot[stash.slot].time,
                  .weights = stage->seen,
                  .forward_weights = stage->seen_forward,
                  .stash = stash,
@@ -325,10 +368,17 @@ rp_err rp_stage_read_stash(rp_stage *stage, const rp_op *op, void *out) {
     return rp_stage_issue(stage, &command);
 }
 
-rp_err rp_stage_write_stash(rp_stage *stage, const rp_op *op, const void *from) {
+uint32_t rp_stage_time_of(const rp_stage *stage, const rp_op *op) {
+    return stage->slots.slot[stash_of(&stage->slots, op, false).slot].time;
+}
+
+rp_err rp_stage_write_stash(rp_stage *stage, const rp_op *op, uint32_t time, const void *from) {
     const rp_stash stash = take_slot(&stage->slots, op, false, rp_job_slot_range(stage->job, op));
     const rp_command command = {.kind = RP_COMMAND_UNSTASH,
                                 .stash = {.from = from, .slot = stash.slot}};
+    if (!rp_slots_set_time(&stage->slots, stash.slot, time)) {
+        return refuse_time(op, time, stage->slots.slot[stash.slot].time);
+    }
     return rp_stage_issue(stage, &command);
 }
 

@@ -67,6 +67,10 @@ void rp_stage_forget(rp_stage *stage, const rp_op *op);
 rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                          uint32_t in_count, void *const *out) RP_MUST_CHECK;
 
+/* Tokens of a sample in the step of an op whose forward has run, and whose slot is in use; see
+ * rp_model_view. */
+uint32_t rp_stage_time_of(const rp_stage *stage, const rp_op *op);
+
 /* A prediction-error sample ("probe") that a backward or an update has completed.
  * rp_stage_probe_read() writes three rows of sums of squares (prediction error, stale error,
  * prediction; stage/probe.c) with one value for each trained parameter: RP_PROBE_NORMS *
@@ -99,14 +103,16 @@ rp_err rp_stage_norms(rp_stage *stage, float *out) RP_MUST_CHECK;
 /* Exchange between the two boards of a split stage (job->role). All memory is borrowed until the
  * mark.
  *   read_stash      after a forward: copies what it saved to the host and frees its slot
- *   write_stash     before a backward: copies that into a slot; both have rp_stage_stash_bytes()
+ *   write_stash     before a backward: copies that into a slot; both have rp_stage_stash_bytes().
+ *                   time: tokens of a sample, see rp_model_view
  *   read_newest     the newest weights, layout->gradient_bytes as the next two
  *   read_published  after an update: the weights to publish. They are the newest, moved to where
  *                   the backwards of the forwards that see them will find them (METHODS 12.5)
  *   write_newest    before the first forward that sees them: stores published weights */
 size_t rp_stage_stash_bytes(const rp_stage *stage);
 rp_err rp_stage_read_stash(rp_stage *stage, const rp_op *op, void *out) RP_MUST_CHECK;
-rp_err rp_stage_write_stash(rp_stage *stage, const rp_op *op, const void *from) RP_MUST_CHECK;
+rp_err rp_stage_write_stash(rp_stage *stage, const rp_op *op, uint32_t time,
+                            const void *from) RP_MUST_CHECK;
 rp_err rp_stage_read_newest(rp_stage *stage, void *out) RP_MUST_CHECK;
 rp_err rp_stage_read_published(rp_stage *stage, void *out) RP_MUST_CHECK;
 rp_err rp_stage_write_newest(rp_stage *stage, const void *from) RP_MUST_CHECK;

@@ -45,8 +45,8 @@ fail:
     return err;
 }
 
-/* Forwards and backwards on zeros in host memory. */
-static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
+/* Forwards and backwards on zeros in host memory, of steps of `time` tokens. */
+static rp_err warm_up_passes(rp_stage *stage, uint32_t time, char *zeros) {
     const rp_job *job = stage->job;
     const bool split = job->method.kind->split_backward;
     const uint32_t most = rp_job_pass_samples(job);
@@ -54,7 +54,7 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
     rp_op op = {.kind = RP_OP_FORWARD, .samples = {0, most}};
     const void *in[RP_CUT_TENSORS_MAX];
     void *out[RP_CUT_TENSORS_MAX];
-    const rp_stage_piece whole = {op.samples, in};
+    const rp_stage_piece whole = {.samples = op.samples, .part = in, .time = time};
     const rp_stage_mode mode = {.training = true, .alone = true};
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < RP_CUT_TENSORS_MAX; i++) {
@@ -88,9 +88,14 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
         RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, mode));
         rp_slots_clear(&stage->slots);
     }
-    if (job->role == RP_ROLE_FORWARD) {
-        return rp_stage_drain(stage);
-    }
+    RP_TRY(rp_stage_drain(stage));
+fail:
+    return err;
+}
+
+/* What precedes an update. */
+static rp_err warm_up_gradients(rp_stage *stage, char *zeros) {
+    rp_err err;
     RP_TRY(warm_up_ties(stage, zeros));
     RP_TRY(rp_stage_norms(stage, (float *)(void *)zeros));
     if (stage->layout->peers && stage->layout->trained_count > 0) {
@@ -119,8 +124,14 @@ rp_err rp_stage_warm_up(rp_stage *stage) {
     rp_err err;
     char *zeros;
     RP_TRY(RP_ARENA_NEW(&scratch, bytes, &zeros));
-    RP_TRY(warm_up_passes(stage, zeros));
-    RP_TRY(job->role == RP_ROLE_FORWARD ? RP_OK : warm_up_method(stage));
+    for (uint32_t k = 0; k < job->model->view_count; k++) { /* a length may need other kernels */
+        RP_TRY(warm_up_passes(stage, job->model->view[k].time, zeros));
+    }
+    RP_TRY(warm_up_passes(stage, 0, zeros));
+    if (job->role != RP_ROLE_FORWARD) {
+        RP_TRY(warm_up_gradients(stage, zeros));
+        RP_TRY(warm_up_method(stage));
+    }
 fail:;
     rp_err drained = rp_stage_drain(stage); /* commands in the queue still read the zeros */
     rp_arena_finish(&scratch);

@@ -57,13 +57,16 @@ enum {
     UINT64_C(65536) /* a board reads `names` and sends TIED_GRADIENT: required of all if asked */
 #define RP_WIRE_FEATURE_STORAGE                                                                    \
     UINT64_C(131072) /* a board stores activations in 16 bits: required of all if asked */
+#define RP_WIRE_FEATURE_TIMES                                                                      \
+    UINT64_C(262144) /* a board reads rp_Parcel.time: required of all if the data have buckets */
 #define RP_WIRE_FEATURES                                                                           \
     (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
      RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
      RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER | RP_WIRE_FEATURE_UINT8 |                    \
      RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_SIZES |                    \
      RP_WIRE_FEATURE_WIRES | RP_WIRE_FEATURE_PUSH | RP_WIRE_FEATURE_BESIDES |                      \
-     RP_WIRE_FEATURE_SIZE_RECORDS | RP_WIRE_FEATURE_TIES | RP_WIRE_FEATURE_STORAGE)
+     RP_WIRE_FEATURE_SIZE_RECORDS | RP_WIRE_FEATURE_TIES | RP_WIRE_FEATURE_STORAGE |                \
+     RP_WIRE_FEATURE_TIMES)
 
 /* What a board waits for, in WAITING. */
 typedef enum {

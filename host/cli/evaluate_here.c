@@ -67,6 +67,8 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
                                                  .type = run.data.type,
                                                  .classes = run.data.classes,
                                                  .tokens = run.data.tokens},
+                                        .time = run.data.buckets.time,
+                                        .time_count = run.data.buckets.count,
                                         .weights = weights,
                                         .is_stopped = rp_cli_is_stopped};
     RP_TRY(rp_network_read(arena, &options, &network));

@@ -66,16 +66,10 @@ static rp_err read_sample(const rp_data *data, const making *m, rp_split from, u
     return err;
 }
 
-/* The part of the kind that has sample `index` of the split, and its index there. */
-static rp_split find_stored(const rp_data *data, rp_split split, uint32_t index, uint32_t *stored) {
-    *stored = data->part[split] ? data->part[split][index] : index;
-    return split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
-}
-
 void rp_data_texts(const rp_data *data, rp_split split, uint32_t index, const char **source,
                    const char **target) {
     uint32_t stored;
-    const rp_split from = find_stored(data, split, index, &stored);
+    const rp_split from = rp_data_find_stored(data, split, index, &stored);
     data->kind->read_texts(data, from, stored, source, target);
 }
 
@@ -83,7 +77,7 @@ void rp_data_texts(const rp_data *data, rp_split split, uint32_t index, const ch
 static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, void *x,
                           int32_t *label, float *row) {
     uint32_t stored;
-    const rp_split from = find_stored(data, m->split, index, &stored);
+    const rp_split from = rp_data_find_stored(data, m->split, index, &stored);
     int32_t own = 0;
     bool normalised;
     rp_err err = read_sample(data, m, from, stored, x, data->soft ? &own : label,

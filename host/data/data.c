@@ -304,6 +304,7 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_data
     RP_TRY(rp_node_u32(node, "workers", 1, WORKERS_MAX, &data->workers));
     RP_TRY(data->type == RP_I32 ? refuse_changes(node) : read_augment(data, node));
     RP_TRY(hold_out(arena, data, node));
+    RP_TRY(rp_data_read_buckets(arena, data, node));
     RP_TRY(note_classes(arena, data));
     if (data->type == RP_F32) {
         RP_TRY(read_norm(data, node));

@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "data/augment.h"
+#include "data/buckets.h"
 #include "data/fields.h"
 #include "data/norm.h"
 #include "data/notes.h"
@@ -32,7 +33,7 @@ typedef struct {
 
 /* An open data set. Pixels are kept as stored (u8); normalisation and augmentation are applied when
  * a batch is made. */
-typedef struct {
+typedef struct rp_data {
     const rp_data_kind *kind;
     rp_shape sample; /* one sample */
     rp_dtype type;   /* of its elements: f32, or i32 for token ids */
@@ -46,6 +47,10 @@ typedef struct {
     uint64_t text_tokens;  /* tokens of the training texts, without padding; 0: not from texts */
     double padding;        /* share of padding among the ids of the training part, 0 to 1 */
     bool pads_labels;      /* labels after the end of a text are 0 and should not count */
+    uint32_t time;         /* tokens of a sample, or of each of its parts; 0: it has no length */
+    uint32_t parts;        /* of a sample, each filled up to `time`: a source and a target, or 1 */
+    bool by_token;         /* a sample has a label for each of `time` tokens */
+    rp_buckets buckets;    /* shorter lengths of samples in a step */
     /* [elements of a sample]: the model can look up ids below it, 0: any; NULL: any everywhere */
     uint32_t *id_limit;
     uint32_t classes;      /* 0 for regression */
@@ -110,6 +115,9 @@ struct rp_data_kind {
     /* Reads only the class of a stored training sample; NULL: every class is known to have samples.
      */
     rp_err (*read_label)(const rp_data *data, uint32_t index, int32_t *label);
+    /* Tokens of a stored sample before it is filled up to data->time: of its longest part. NULL:
+     * all samples have one length. */
+    uint32_t (*length)(const rp_data *data, rp_split split, uint32_t index);
     /* A stored sample's sentence and its translation, borrowed; NULL: samples are not pairs. */
     void (*read_texts)(const rp_data *data, rp_split split, uint32_t index, const char **source,
                        const char **target);
@@ -191,6 +199,32 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
                      uint32_t n, bool training, void *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;
 
+/* Reads `buckets`: none, auto, or a list of lengths. auto: quartiles of the lengths of the training
+ * part. Adds a note on the share of padding. errors  USAGE: the set has no lengths; MEMORY */
+rp_err rp_data_read_buckets(rp_arena *arena, rp_data *data, rp_node *keys) RP_MUST_CHECK;
+
+/* The part of the kind that has sample `index` of the split, and its index there. */
+static inline rp_split rp_data_find_stored(const rp_data *data, rp_split split, uint32_t index,
+                                           uint32_t *stored) {
+    *stored = data->part[split] ? data->part[split][index] : index;
+    return split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
+}
+/* Tokens of a sample without padding, of a kind that has `length`. */
+static inline uint32_t rp_data_length(const rp_data *data, rp_split split, uint32_t index) {
+    uint32_t stored;
+    const rp_split from = rp_data_find_stored(data, split, index, &stored);
+    return data->kind->length(data, from, stored);
+}
+/* Arranges the order of an epoch in batches of one bucket, as buckets.h says; unchanged without
+ * buckets. spare: room as for the order. */
+void rp_data_arrange(const rp_data *data, rp_split split, uint32_t batch, uint32_t *order,
+                     uint32_t *spare);
+/* Tokens of a sample in a step of these samples; 0: data->time. */
+uint32_t rp_data_batch_time(const rp_data *data, rp_split split, const uint32_t *index, uint32_t n);
+/* Cuts the n samples of a batch, and their labels by token (or NULL), to `time` tokens, in place.
+ * Only padding is cut off. */
+void rp_data_pack(const rp_data *data, uint32_t time, uint32_t n, int32_t *x, int32_t *labels);
+
 /* A sample's sentence and its translation, borrowed, of a kind that has `read_texts`. */
 void rp_data_texts(const rp_data *data, rp_split split, uint32_t index, const char **source,
                    const char **target);
@@ -203,15 +237,25 @@ typedef enum { RP_FEEDER_THREAD, RP_FEEDER_DIRECT } rp_feeder_mode;
 typedef struct {
     uint64_t step;
     uint32_t epoch, count;
+    uint32_t time; /* tokens of a sample; 0: data->time, or samples have no length */
     const void *x; /* floats, or int32 for token ids */
     const int32_t *labels;
     const float *rows;
 } rp_batch;
+/* One sample of the batch. */
+static inline rp_shape rp_batch_shape(const rp_data *data, const rp_batch *batch) {
+    return batch->time > 0 ? rp_shape_1(data->parts * batch->time) : data->sample;
+}
 /* The values of sample `index` of the batch. */
 static inline const void *rp_batch_sample(const rp_data *data, const rp_batch *batch,
                                           uint32_t index) {
-    return (const char *)batch->x +
-           index * rp_shape_count(&data->sample) * rp_dtype_bytes(data->type);
+    const rp_shape shape = rp_batch_shape(data, batch);
+    return (const char *)batch->x + index * rp_shape_count(&shape) * rp_dtype_bytes(data->type);
+}
+/* Number of values of a sample's target in the batch, see rp_data_row_width(). */
+static inline uint32_t rp_batch_row_width(const rp_data *data, const rp_batch *batch) {
+    const bool shorter = batch->time > 0 && data->by_token;
+    return rp_data_row_width(data) - (shorter ? data->time - batch->time : 0);
 }
 /* Opens a feeder for steps [step_first, step_end) of `batch` samples. The last batch of an epoch
  * may be short. At least `depth` batches are prepared while at most `depth` are borrowed. errors

@@ -234,6 +234,9 @@ static void fill_facts(const own *o, rp_data *data) {
     const part *p = &o->part[RP_SPLIT_TRAIN];
     data->type = RP_I32;
     data->sample = rp_shape_1(2 * o->time);
+    data->time = o->time;
+    data->parts = SIDES;
+    data->by_token = true;
     data->target_width = o->time;
     data->vocab = &o->vocab;
     data->tokens = data->classes = o->vocab.count;
@@ -303,6 +306,15 @@ static rp_err read_ids(const rp_data *data, rp_split split, uint32_t index, int3
     return RP_OK;
 }
 
+/* A target has one more id, <begin> or <end>. */
+static uint32_t length_of(const rp_data *data, rp_split split, uint32_t index) {
+    const own *o = data->own;
+    const uint64_t *first = &o->part[split].first[2 * (uint64_t)index];
+    const uint32_t source = (uint32_t)(first[1] - first[0]);
+    const uint32_t target = (uint32_t)(first[2] - first[1]) + 1;
+    return source > target ? source : target;
+}
+
 static void read_texts(const rp_data *data, rp_split split, uint32_t index, const char **source,
                        const char **target) {
     const own *o = data->own;
@@ -316,5 +328,6 @@ const rp_data_kind rp_data_pairs = {
               "parts of words as token ids",
     .open = open_set,
     .read_ids = read_ids,
+    .length = length_of,
     .read_texts = read_texts,
 };

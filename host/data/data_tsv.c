@@ -378,6 +378,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     }
     data->type = RP_I32;
     data->sample = rp_shape_1(o->time);
+    data->time = o->time;
+    data->parts = 1;
     data->vocab = &o->vocab;
     data->tokens = o->vocab.count;
     data->text_tokens = o->part[RP_SPLIT_TRAIN].ids.count;
@@ -406,6 +408,12 @@ static rp_err read_ids(const rp_data *data, rp_split split, uint32_t index, int3
     return RP_OK;
 }
 
+static uint32_t length_of(const rp_data *data, rp_split split, uint32_t index) {
+    const own *o = data->own;
+    const part *p = &o->part[split];
+    return (uint32_t)(p->first[index + 1] - p->first[index]);
+}
+
 static rp_err read_label(const rp_data *data, uint32_t index, int32_t *label) {
     const own *o = data->own;
     *label = o->part[RP_SPLIT_TRAIN].label[index];
@@ -420,4 +428,5 @@ const rp_data_kind rp_data_tsv = {
     .open = open_set,
     .read_ids = read_ids,
     .read_label = read_label,
+    .length = length_of,
 };

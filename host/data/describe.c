@@ -108,6 +108,15 @@ static void put_tokens(json_t *object, const rp_data *data, bool *good) {
     put_value(object, "padding", json_real(data->padding), good);
 }
 
+/* `buckets`, if the set has any. */
+static void put_buckets(json_t *object, const rp_buckets *buckets, bool *good) {
+    json_t *list = json_array();
+    for (uint32_t k = 0; k < buckets->count; k++) {
+        append_value(list, json_integer(buckets->time[k]), good);
+    }
+    put_or_drop(object, "buckets", list, buckets->count > 0, good);
+}
+
 static json_t *make_description(const rp_data *data, bool *good) {
     json_t *object = json_object();
     json_t *sample = json_array();
@@ -125,6 +134,7 @@ static json_t *make_description(const rp_data *data, bool *good) {
     if (data->type == RP_I32) {
         put_tokens(object, data, good);
     }
+    put_buckets(object, &data->buckets, good);
     put_value(object, "channels", json_integer(data->channels), good);
     put_value(object, "bytes", json_boolean(data->bytes), good);
     if (data->channels_last) {

@@ -20,7 +20,8 @@
  * of which the first `special` (0 or 4: padding, unknown, begin, end) are not of the text; for
  * words `lower` and `split` say how a text is split. For bpe `tokenizer` is a map as in
  * bpe_file.h, with all that changes an id. `text_tokens` is the number of tokens in the
- * training texts, `padding` the share of padding in the training part.
+ * training texts, `padding` the share of padding in the training part. `buckets`, if there are any:
+ * the lengths of samples in shorter steps, ascending.
  *
  *   {"type": "i32", "tokens": "words", "token_count": 10000, "special": 4, "lower": true,
  *    "split": "punctuation", "vocab": ["<padding>", "<unknown>", "<begin>", "<end>", "the", ...],
@@ -46,9 +47,10 @@ typedef struct {
     uint32_t parts; /* inputs of the model by name, as in rp_data_input */
     rp_data_part part[RP_DATA_PARTS_MAX];
     rp_dtype type;
-    uint32_t tokens; /* ids are below it; 0: samples are not token ids */
-    rp_vocab vocab;  /* of token ids; without names for `ids` and `bytes` */
-    bool images;     /* sample is [channels, height, width], of 1 or 3 channels */
+    uint32_t tokens;    /* ids are below it; 0: samples are not token ids */
+    rp_vocab vocab;     /* of token ids; without names for `ids` and `bytes` */
+    bool images;        /* sample is [channels, height, width], of 1 or 3 channels */
+    rp_buckets buckets; /* of token ids */
     uint32_t target_width, classes;
     const char *const *class_name; /* [classes], or NULL */
     const char *const *y_name;     /* [target_width], or NULL */

@@ -368,6 +368,21 @@ fail:
     return err;
 }
 
+static rp_err read_buckets(const json_t *root, const char *path, rp_description *out) {
+    const json_t *list = json_object_get(root, "buckets");
+    const size_t count = json_array_size(list);
+    const uint32_t most = out->type == RP_I32 && out->sample.dims == 1 ? out->sample.dim[0] : 0;
+    bool good = !list || (json_is_array(list) && count <= RP_BUCKETS_MAX);
+    for (size_t k = 0; good && k < count; k++) {
+        const json_int_t time = json_integer_value(json_array_get(list, k));
+        good = time > (k > 0 ? (json_int_t)out->buckets.time[k - 1] : 0) && time < (json_int_t)most;
+        out->buckets.time[out->buckets.count++] = good ? (uint32_t)time : 0;
+    }
+    return good
+               ? RP_OK
+               : fail_key(path, "buckets", "ascending lengths below that of a sample of token ids");
+}
+
 /* Sentences and their translations: predict relies on the special tokens and on these numbers. */
 static rp_err check_pairs(const char *path, const rp_description *about) {
     const bool bpe = about->vocab.rules.kind == RP_TOKENS_BPE;
@@ -404,6 +419,7 @@ static rp_err read_object(rp_arena *arena, json_t *root, const char *path, rp_de
     RP_TRY(read_sample(root, path, &out->sample));
     RP_TRY(read_parts(arena, root, path, out));
     RP_TRY(read_tokens(arena, root, path, out));
+    RP_TRY(read_buckets(root, path, out));
     RP_TRY(read_images(root, path, out));
     RP_TRY(read_layout(root, path, out));
     out->target_width = 1;

@@ -26,6 +26,7 @@ typedef struct {
     rp_feeder *of;
     pthread_t thread;
     uint32_t *order; /* of order_epoch; not shared */
+    uint32_t *spare; /* as large, with buckets; else NULL */
     uint32_t order_epoch;
     bool order_known;
 } worker;
@@ -65,13 +66,22 @@ static rp_err fill_slot(worker *w, slot *s, uint64_t step) {
                 w->order[i] = i;
             }
         }
+        rp_data_arrange(f->data, f->split, f->batch, w->order, w->spare);
         w->order_known = true;
         w->order_epoch = epoch;
     }
-    s->batch = (rp_batch){
-        .step = step, .epoch = epoch, .count = n, .x = s->x, .labels = s->labels, .rows = s->rows};
+    s->batch = (rp_batch){.step = step,
+                          .epoch = epoch,
+                          .count = n,
+                          .time = rp_data_batch_time(f->data, f->split, w->order + first, n),
+                          .x = s->x,
+                          .labels = s->labels,
+                          .rows = s->rows};
     const rp_err err = rp_data_batch(f->data, f->split, epoch, w->order + first, n, f->training,
                                      s->x, s->labels, s->rows);
+    if (err == RP_OK && s->batch.time > 0) {
+        rp_data_pack(f->data, s->batch.time, n, (int32_t *)(void *)s->x, s->labels);
+    }
     return err == RP_ERR_FORMAT ? RP_ERR_DATA : err;
 }
 
@@ -153,6 +163,9 @@ static rp_err add_workers(rp_arena *arena, rp_feeder *f) {
     for (uint32_t i = 0; i < f->worker_count; i++) {
         f->workers[i].of = f;
         RP_TRY(RP_ARENA_NEW(arena, rp_data_drawn(f->data, f->split), &f->workers[i].order));
+        RP_TRY(f->data->buckets.count > 0
+                   ? RP_ARENA_NEW(arena, f->data->count[f->split], &f->workers[i].spare)
+                   : RP_OK);
     }
 fail:
     return err;

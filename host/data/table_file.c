@@ -353,8 +353,8 @@ rp_err rp_table_read_file(rp_table *t, rp_split split, const char *path) {
     rp_err err;
     RP_TRY(rp_csv_read(path, t->delimiter, measure_row, &file));
     if (file.rows == 0) {
-        return rp_fail(RP_ERR_FORMAT,
-                       "%s: has no rows of data; expected one sample in each row", path);
+        return rp_fail(RP_ERR_FORMAT, "%s: has no rows of data; expected one sample in each row",
+                       path);
     }
     RP_TRY(split == RP_SPLIT_TRAIN ? take_training(t, &file, path) : RP_OK);
     data->count[split] = file.rows;

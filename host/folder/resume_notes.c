@@ -105,7 +105,7 @@ static bool is_same(const json_t *a, const json_t *b) {
 rp_err rp_resumed_compare_data(const rp_folder *folder, void *before, uint64_t step) {
     static const char *const keys[] = {"set",  "sample", "target_width", "classes", "class_names",
                                        "mean", "std",    "x_texts",      "x_fill",  "samples",
-                                       "type", "tokens", "token_count",  NULL};
+                                       "type", "tokens", "token_count",  "buckets", NULL};
     json_t *now = before ? json_load_file(folder->paths.data_json, 0, NULL) : NULL;
     char differ[160] = "";
     size_t used = 0;

@@ -27,11 +27,11 @@ static const float *outputs_of(const rp_data *data, const float *y, uint32_t ind
     return data->masks ? row : y + (size_t)index * outputs;
 }
 
-/* Adds the targets of a sample that count. y: its outputs; row: [out->outputs] scratch. */
-static rp_err add_labels(const rp_data *data, const int32_t *label, const float *y, float smoothing,
-                         float *row, rp_confusion *out) {
+/* Adds the `count` targets of a sample that count. y: its outputs; row: [out->outputs] scratch. */
+static rp_err add_labels(const rp_data *data, const int32_t *label, uint32_t count, const float *y,
+                         float smoothing, float *row, rp_confusion *out) {
     rp_err err = RP_OK;
-    for (uint32_t i = 0; i < data->target_width; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (!data->ignores || label[i] != data->ignore) {
             RP_TRY(rp_confusion_add(out, outputs_of(data, y, i, out->outputs, row), label[i],
                                     smoothing));
@@ -44,15 +44,16 @@ fail:
 /* y: [micro][outputs of a sample], then room for a row of `out`. */
 static rp_err add_batch(rp_network *network, const rp_data *data, const rp_batch *batch, float *y,
                         float smoothing, rp_confusion *out) {
-    const uint32_t outputs = rp_network_outputs(network);
-    float *row = y + (size_t)rp_network_micro(network) * outputs;
+    const uint32_t outputs = rp_network_outputs_at(network, batch->time);
+    const uint32_t width = rp_batch_row_width(data, batch);
+    float *row = y + (size_t)rp_network_micro(network) * rp_network_outputs(network);
     rp_err err;
-    RP_TRY(rp_network_run(network, batch->x, batch->count, y));
+    RP_TRY(rp_network_run(network, batch->time, batch->x, batch->count, y));
     for (uint32_t i = 0; i < batch->count; i++) {
         const float *own = y + (size_t)i * outputs;
         if (batch->labels) {
-            const int32_t *labels = batch->labels + (size_t)i * rp_data_label_width(data);
-            RP_TRY(add_labels(data, labels, own, smoothing, row, out));
+            const int32_t *labels = batch->labels + (size_t)i * width;
+            RP_TRY(add_labels(data, labels, width - data->ignores, own, smoothing, row, out));
             out->sequences++;
         } else if (data->classes > 0) {
             RP_TRY(rp_confusion_add(out, own, label_of(data, batch, i), smoothing));

@@ -85,6 +85,10 @@ static rp_err make_job(rp_network *network, const rp_network_options *options, c
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", i ? ", " : "",
                                  sample->dim[i]);
     }
+    for (uint32_t k = 0; k < options->time_count && used < sizeof text; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u",
+                                 k > 0 ? ", " : "]\ntimes: [", options->time[k]);
+    }
     RP_ASSERT(used + 3 < sizeof text);
     memcpy(text + used, "]\n", 3);
     rp_err err;
@@ -168,18 +172,24 @@ void rp_network_close(rp_network **network_pointer) {
 }
 
 uint32_t rp_network_outputs(const rp_network *network) {
-    return (uint32_t)rp_shape_count(rp_model_out(network->job.model));
+    return rp_network_outputs_at(network, 0);
+}
+
+uint32_t rp_network_outputs_at(const rp_network *network, uint32_t time) {
+    const rp_model *model = network->job.model;
+    const rp_model_view view = rp_model_view_at(model, time);
+    return (uint32_t)rp_shape_count(rp_model_view_shape(&view, model->layer_count - 1));
 }
 
 uint32_t rp_network_micro(const rp_network *network) {
     return network->job.micro;
 }
 
-rp_err rp_network_run(rp_network *network, const void *x, uint32_t n, float *y) {
+rp_err rp_network_run(rp_network *network, uint32_t time, const void *x, uint32_t n, float *y) {
     const rp_op op = {.kind = RP_OP_FORWARD, .samples = {0, n}};
     const void *const parts[] = {x};
     void *const out[] = {y};
-    const rp_stage_piece piece = {op.samples, parts};
+    const rp_stage_piece piece = {.samples = op.samples, .part = parts, .time = time};
     rp_err err;
     RP_ASSERT(network->stage && n >= 1 && n <= network->job.micro);
     if (network->is_stopped && network->is_stopped(NULL)) {

@@ -96,7 +96,7 @@ static rp_err flush_samples(rp_predictor *p) {
     if (p->count == 0) {
         return RP_OK;
     }
-    RP_TRY(rp_network_run(p->net.network, p->x, p->count, p->y));
+    RP_TRY(rp_network_run(p->net.network, 0, p->x, p->count, p->y));
     for (uint32_t i = 0; i < p->count; i++) {
         RP_TRY(rp_answers_add(p->answers, &p->place[i], p->y + (size_t)i * outputs));
     }

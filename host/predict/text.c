@@ -152,7 +152,8 @@ static rp_err classify(rp_texter *t, const rp_device *device) {
                                         .device = rp_device_facts_of(device)->name};
     rp_answers *answers = NULL;
     rp_err err;
-    RP_TRY(rp_network_run(t->net.network, t->id, 1, t->y));
+    RP_TRY(rp_network_run(t->net.network, rp_buckets_hold(&t->net.about.buckets, t->count), t->id,
+                          1, t->y));
     RP_TRY(rp_answers_open(t->arena, &options, &answers));
     RP_TRY(rp_answers_add(answers, &place, t->y));
     RP_TRY(rp_answers_finish(answers));
@@ -205,7 +206,7 @@ static rp_err write_tokens(rp_texter *t, FILE *file) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < t->options.tokens; i++) {
         uint32_t id;
-        RP_TRY(rp_network_run(t->net.network, t->id, 1, t->y));
+        RP_TRY(rp_network_run(t->net.network, 0, t->id, 1, t->y));
         RP_TRY(choose_token(t, t->y + (size_t)(t->count - 1) * outputs, &rng, &id));
         RP_TRY(rp_text_write_token(&t->net.about.vocab, id, file));
         add_token(t, (int32_t)id);

@@ -64,6 +64,8 @@ rp_err rp_trained_read(rp_arena *arena, const char *folder, const char *weights,
                                .classes = out->about.classes,
                                .tokens = out->about.tokens};
     net.weights = out->weights;
+    net.time = out->about.buckets.time;
+    net.time_count = out->about.buckets.count;
     RP_TRY(rp_network_read(arena, &net, &out->network));
     RP_TRY(check_outputs(out, model));
     return RP_OK;

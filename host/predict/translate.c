@@ -69,7 +69,7 @@ static rp_err run_samples(rp_translator *t, uint32_t n, uint32_t token) {
     rp_err err = RP_OK;
     for (uint32_t first = 0; first < n; first += micro) {
         const uint32_t some = n - first < micro ? n - first : micro;
-        RP_TRY(rp_network_run(t->network, t->x + 2 * (size_t)t->time * first, some, t->y));
+        RP_TRY(rp_network_run(t->network, 0, t->x + 2 * (size_t)t->time * first, some, t->y));
         for (uint32_t i = 0; i < some; i++) {
             memcpy(t->row + (size_t)(first + i) * t->outputs,
                    t->y + i * each + (size_t)token * t->outputs, t->outputs * sizeof *t->row);

@@ -90,6 +90,13 @@ static void put_normalise(FILE *file, const rp_norm *norm) {
     (void)fprintf(file, "]\n");
 }
 
+static void put_times(FILE *file, const rp_buckets *buckets) {
+    for (uint32_t k = 0; k < buckets->count; k++) {
+        (void)fprintf(file, "%s%u%s", k > 0 ? ", " : "times: [", buckets->time[k],
+                      k + 1 < buckets->count ? "" : "]\n");
+    }
+}
+
 static void put_peers(FILE *file, const rp_runfile_peers *peers) {
     (void)fprintf(file, "peers:\n  host: ");
     rp_quote_put(file, peers->host);
@@ -135,6 +142,7 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     if (run->data.type == RP_I32) {
         (void)fprintf(file, "sample_type: i32\ntokens: %u\n", run->data.tokens);
     }
+    put_times(file, &run->data.buckets);
     put_memory(file, peers ? rp_runfile_memory_of(run, peers->place) : run->memory.all);
     if (run->input_codec == RP_CODEC_UINT8) {
         put_normalise(file, &run->data.norm);

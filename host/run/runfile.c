@@ -237,6 +237,40 @@ static rp_err take_targets(rp_arena *arena, rp_runfile *run, const rp_node *root
     return rp_model_id_limits(arena, run->model, &run->data.id_limit);
 }
 
+_Static_assert((int)RP_BUCKETS_MAX == (int)RP_MODEL_TIMES_MAX, "as many lengths as buckets");
+
+/* data.buckets: every layer must accept samples of each length. */
+static rp_err add_buckets(rp_arena *arena, rp_runfile *run, rp_node *data) {
+    const rp_data *set = &run->data;
+    const rp_node *node = rp_node_find(data, "buckets");
+    if (set->buckets.count == 0) {
+        return RP_OK;
+    }
+    if (set->parts > 1 && run->model->input_count != set->parts) {
+        return rp_node_fail(node,
+                            "needs a model with the inputs `source` and `target`, whose length can "
+                            "then change, but model %s has one input of %u tokens",
+                            run->model_name, run->model->input.dim[0]);
+    }
+    const bool held = rp_err_hold(true);
+    const rp_err err = rp_model_add_times(arena, run->model, set->buckets.time, set->buckets.count);
+    (void)rp_err_hold(held);
+    if (err != RP_OK) {
+        return rp_node_fail(node, "model %s: %s", run->model_name, rp_err_message());
+    }
+    for (uint32_t k = 0; k < run->model->view_count; k++) {
+        const rp_model_view *view = &run->model->view[k];
+        const rp_shape *out = rp_model_view_shape(view, run->model->layer_count - 1);
+        if (set->by_token && out->dim[0] != view->time) {
+            return rp_node_fail(node,
+                                "model %s: has %u rows of outputs for samples of %u tokens, "
+                                "expected one for each token",
+                                run->model_name, out->dim[0], view->time);
+        }
+    }
+    return RP_OK;
+}
+
 static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *run) {
     const char *path;
     rp_node *data;
@@ -267,6 +301,7 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
                                  .tokens = run->data.tokens};
     RP_TRY(rp_model_parse(arena, run->model_root, &about, &run->model));
     RP_TRY(take_targets(arena, run, root));
+    RP_TRY(add_buckets(arena, run, data));
     size_t outputs = rp_shape_count(rp_model_out(run->model)) / rp_runfile_target_rows(run);
     size_t wanted = run->loss->class_target ? run->data.classes : rp_data_row_width(&run->data);
     if (run->loss->class_target ? outputs < wanted : outputs != wanted) {

@@ -48,13 +48,11 @@ static rp_err read_samples(rp_arena *arena, const rp_sim_subject *s, rp_sim_samp
     const rp_runfile *run = &s->run;
     const rp_codec codec = s->plan ? rp_plan_input_codec(s->plan) : run->input_codec;
     rp_data data = run->data;
-    const size_t count = rp_shape_count(&data.sample);
     const bool classes = run->loss->class_target;
-    const size_t width = rp_data_row_width(&run->data);
     rp_feeder *feeder = NULL;
     uint8_t *encoded;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, rp_codec_bytes(codec, count), &encoded));
+    RP_TRY(RP_ARENA_NEW(arena, rp_codec_bytes(codec, rp_shape_count(&data.sample)), &encoded));
     out->batch = run->batch;
     data.raw = codec == RP_CODEC_UINT8;
     RP_TRY(RP_ARENA_NEW(arena, run->steps * run->batch + 1, &out->data));
@@ -64,6 +62,9 @@ static rp_err read_samples(rp_arena *arena, const rp_sim_subject *s, rp_sim_samp
     for (uint64_t step = 0; step < run->steps; step++) {
         const rp_batch *batch;
         RP_TRY(rp_feeder_take(feeder, &batch));
+        const rp_shape shape = rp_batch_shape(&data, batch);
+        const size_t count = rp_shape_count(&shape);
+        const size_t width = rp_batch_row_width(&data, batch);
         for (uint32_t i = 0; i < batch->count; i++) {
             const void *target = classes ? (const void *)&batch->labels[i * width]
                                          : (const void *)&batch->rows[i * width];

@@ -249,6 +249,7 @@ static rp_err send_part(rp_feed *feed, sent_batch *slot, rp_kind kind, const rp_
                               .count = t->samples.count,
                               .epoch = slot->batch->epoch,
                               .codec = kind == RP_KIND_INPUT ? feed->codec : RP_CODEC_F32,
+                              .time = slot->batch->time,
                               .evaluation = feed->purpose != RP_FEED_TRAINING};
     rp_Frame frame = rp_frame_of_parcel(kind, &parcel);
     if (pace && !rp_feed_pace_may_send(pace)) {
@@ -267,7 +268,7 @@ static rp_err send_label(rp_feed *feed, sent_batch *slot, const rp_transfer *t) 
     const rp_runfile *run = feed->ring->run;
     const rp_batch *batch = slot->batch;
     bool classes = run->loss->class_target;
-    const uint32_t width = rp_data_row_width(&run->data);
+    const uint32_t width = rp_batch_row_width(&run->data, batch);
     const size_t first = (size_t)t->samples.first * width;
     const void *data =
         classes ? (const void *)(batch->labels + first) : (const void *)(batch->rows + first);
@@ -294,7 +295,8 @@ static rp_part encoded_part(const rp_feed *feed, const sent_batch *slot, const r
 static rp_err send_input(rp_feed *feed, sent_batch *slot, const rp_transfer *t) {
     const rp_data *data = &feed->ring->run->data;
     const void *x = rp_batch_sample(data, slot->batch, t->samples.first);
-    const rp_shape shape = rp_shape_batch(t->samples.count, &data->sample);
+    const rp_shape sample = rp_batch_shape(data, slot->batch);
+    const rp_shape shape = rp_shape_batch(t->samples.count, &sample);
     const rp_Dtype type = data->type == RP_I32 ? RP_DTYPE_I32 : RP_DTYPE_F32;
     const rp_part part =
         slot->encoded ? encoded_part(feed, slot, t) : rp_part_of_tensor(type, x, &shape);

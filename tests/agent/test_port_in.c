@@ -369,6 +369,37 @@ static void sums_are_taken_whole(void **state) {
     close_port(&f);
 }
 
+/* In a step of 2 tokens a sample has half the bytes. */
+static void steps_of_another_length(void **state) {
+    (void)state;
+    const rp_port_time shorter[] = {{.time = 2, .sample_bytes = {SAMPLE_BYTES / 2}}};
+    const rp_port_in_options options = {.name = "activations of stage 1",
+                                        .form = {.tensor_count = 1,
+                                                 .sample_bytes = {SAMPLE_BYTES},
+                                                 .shorter = shorter,
+                                                 .shorter_count = 1},
+                                        .pending_max = PENDING,
+                                        .source_count = 1};
+    rp_port_pieces pieces;
+    fixture f = {0};
+    rp_arena_init(&f.arena, "test", 0);
+    expect_ok(rp_port_in_open(&f.arena, &options, &f.port));
+    rp_parcel parcel = make_parcel(&f, 0, 0, 0, 4);
+    parcel.time = 2;
+    expect_err(rp_port_in_push(f.port, &parcel), RP_ERR_PEER); /* the bytes of the longest */
+    expect_message("16 bytes, the plan says 8");
+    parcel.part[0] = rp_part_of_bytes(f.sample, 8);
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    assert_true(gather_pieces(&f, 0, 1, 3, &pieces));
+    assert_int_equal(pieces.piece[0].time, 2);
+    assert_ptr_equal(pieces.piece[0].part[0], (const char *)f.sample + 2);
+    parcel = make_parcel(&f, 0, 1, 0, 4);
+    parcel.time = 3;
+    expect_err(rp_port_in_push(f.port, &parcel), RP_ERR_PEER);
+    expect_message("samples of 3 tokens, which is no length of the run");
+    close_port(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_parcel_is_an_op),
@@ -384,6 +415,7 @@ int main(void) {
         cmocka_unit_test(sums_are_taken_whole),
         cmocka_unit_test(a_row_in_several_parcels_is_refused),
         cmocka_unit_test(a_sum_of_other_samples_is_refused),
+        cmocka_unit_test(steps_of_another_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

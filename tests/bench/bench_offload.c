@@ -48,7 +48,7 @@ fail:
 static rp_err run_op(rp_stage *stage, const rp_op *op, char *memory) {
     const void *in[] = {memory};
     void *out[] = {memory};
-    const rp_stage_piece whole = {op->samples, in};
+    const rp_stage_piece whole = {.samples = op->samples, .part = in};
     switch (op->kind) {
     case RP_OP_FORWARD:
         return rp_stage_forward(stage, op, &whole, 1, out);

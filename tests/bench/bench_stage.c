@@ -20,7 +20,7 @@ static rp_err run_op(rp_stage *stage, const rp_op *op) {
     static char memory[1 << 16];
     const void *in[] = {memory};
     void *out[] = {memory};
-    const rp_stage_piece whole = {op->samples, in};
+    const rp_stage_piece whole = {.samples = op->samples, .part = in};
     bool done = false;
     int64_t end_ns;
     rp_mark mark;

@@ -57,9 +57,10 @@ static rp_err run_step(rp_stage *stage, const rp_job *job, rp_sched_state *list,
     rp_op op;
     rp_err err = RP_OK;
     while (job->method.kind->next(list, &op) && op.kind != RP_OP_UPDATE) {
-        RP_TRY(op.kind == RP_OP_FORWARD
-                   ? rp_stage_forward(stage, &op, &(rp_stage_piece){op.samples, in}, 1, NULL)
-                   : rp_stage_backward(stage, &op, &(rp_stage_piece){op.samples, labels}, 1, NULL));
+        RP_TRY(
+            op.kind == RP_OP_FORWARD
+                ? rp_stage_forward(stage, &op, &(rp_stage_piece){op.samples, in, 0}, 1, NULL)
+                : rp_stage_backward(stage, &op, &(rp_stage_piece){op.samples, labels, 0}, 1, NULL));
     }
     RP_TRY(rp_stage_update(stage, &op, 1.0f, false));
     RP_TRY(rp_stage_drain(stage));

@@ -68,7 +68,7 @@ static void a_dense_layer(void **state) {
     }
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         memset(y, 0xff, sizeof y);
-        expect_ok(rp_network_run(net, x, sizes[s], y));
+        expect_ok(rp_network_run(net, 0, x, sizes[s], y));
         for (uint32_t i = 0; i < sizes[s]; i++) {
             const float *row = x + (size_t)i * 3;
             assert_true(y[2 * i] == row[0] + 2 * row[1] - 3 * row[2] + 10);
@@ -102,7 +102,7 @@ static void layers_are_as_in_evaluation(void **state) {
     expect_ok(read_network(model, rp_shape_3(2, 1, 2), 4, &net));
     expect_ok(rp_network_start(net, device));
     for (int again = 0; again < 2; again++) { /* nothing is renewed */
-        expect_ok(rp_network_run(net, x, 2, y));
+        expect_ok(rp_network_run(net, 0, x, 2, y));
         for (uint32_t i = 0; i < 8; i++) {
             const uint32_t c = i / 2 % 2;
             const double v =

@@ -96,12 +96,26 @@ static void a_board_without_bytes_lowers_the_inputs(void **state) {
     assert_int_equal(run->input_codec, RP_CODEC_F32);
 }
 
+/* The lengths are in the assignment, which an older board would refuse. */
+static void a_board_without_times_is_refused(void **state) {
+    (void)state;
+    const rp_Hello hello = {.software = "0.0.1",
+                            .features = RP_WIRE_FEATURES & ~RP_WIRE_FEATURE_TIMES};
+    open_ring(plain, NULL);
+    expect_ok(rp_arrangement_check_software(setup_of_run, 1, &hello));
+    ((rp_runfile *)(uintptr_t)run)->data.buckets = (rp_buckets){.count = 1, .time = {3}};
+    expect_err(rp_arrangement_check_software(setup_of_run, 1, &hello), RP_ERR_PEER);
+    assert_non_null(strstr(rp_err_message(), "does not support steps of several lengths, which "
+                                             "data.buckets asks for"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_assignment_names_who_dials_the_board, setup, close_ring),
         cmocka_unit_test_setup_teardown(a_profile_is_of_the_whole_model, setup, close_ring),
         cmocka_unit_test_setup_teardown(old_software_does_not_fit_what_is_asked, setup, close_ring),
         cmocka_unit_test_setup_teardown(a_board_without_bytes_lowers_the_inputs, setup, close_ring),
+        cmocka_unit_test_setup_teardown(a_board_without_times_is_refused, setup, close_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,8 @@ static void run_op(pair *p, uint32_t stage, rp_op_kind kind, uint64_t step, cons
     const void *first[PARTS] = {from[0], from[1]};
     const void *second[PARTS] = {from[0] + FIRST * bytes[0],
                                  from[1] ? from[1] + FIRST * bytes[1] : NULL};
-    const rp_stage_piece pieces[] = {{{0, FIRST}, first}, {{FIRST, SAMPLES - FIRST}, second}};
+    const rp_stage_piece pieces[] = {{.samples = {0, FIRST}, .part = first},
+                                     {.samples = {FIRST, SAMPLES - FIRST}, .part = second}};
     rp_stage *at = p->ring.board[stage].stage;
     expect_ok(kind == RP_OP_FORWARD ? rp_stage_forward(at, &op, pieces, 2, out)
                                     : rp_stage_backward(at, &op, pieces, 2, out));

@@ -102,8 +102,8 @@ static rp_digest answer_to(size_t at, char more) {
     came[SAMPLES - 1][at] = (char)(came[SAMPLES - 1][at] + more);
     open_ring(&ring, "1f1b", 1, &site);
     rp_stage *stage = ring.board[1].stage;
-    const rp_stage_piece in = {op.samples, (const void *[]){came}};
-    const rp_stage_piece target = {op.samples, (const void *[]){label}};
+    const rp_stage_piece in = {.samples = op.samples, .part = (const void *[]){came}};
+    const rp_stage_piece target = {.samples = op.samples, .part = (const void *[]){label}};
     back.kind = RP_OP_BACKWARD;
     expect_ok(rp_stage_forward(stage, &op, &in, 1, NULL));
     expect_ok(rp_stage_backward(stage, &back, &target, 1, (void *[]){sent}));
@@ -128,7 +128,7 @@ static void run_op(test_board *board, const rp_op *op) {
     static float x[8 * 50];
     static char dy[8][MIDDLE * sizeof(float)], out[sizeof dy];
     const void *part[] = {op->kind == RP_OP_FORWARD ? (void *)x : (void *)dy};
-    const rp_stage_piece whole = {op->samples, part};
+    const rp_stage_piece whole = {.samples = op->samples, .part = part};
     void *to[] = {out};
     for (uint32_t s = 0; s < op->samples.count && op->kind != RP_OP_UPDATE; s++) {
         const uint64_t number = op->step * board->job.batch + op->samples.first + s;
@@ -256,7 +256,8 @@ static void marks_follow_the_given_clock(void **state) {
     rp_stage *stage = ring.board[0].stage;
     const void *part[] = {x};
     expect_ok(rp_stage_mark(stage, &mark[0]));
-    expect_ok(rp_stage_forward(stage, &op, &(rp_stage_piece){{0, 2}, part}, 1, (void *[]){y}));
+    expect_ok(rp_stage_forward(stage, &op, &(rp_stage_piece){.samples = {0, 2}, .part = part}, 1,
+                               (void *[]){y}));
     expect_ok(rp_stage_mark(stage, &mark[1]));
     expect_ok(rp_stage_poll(stage, &mark[0], &done, &end_ns));
     assert_true(done && end_ns == 1000);

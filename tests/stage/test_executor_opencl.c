@@ -38,10 +38,14 @@ static void pieces_are_the_whole(void **state) {
     fill_inputs(x, 12 * 4);
     fill_inputs(dy, 8 * 5);
     const void *part[] = {x, x + 4, x + 3 * 4, dy, dy + 5 * 5};
-    const rp_stage_piece whole[] = {{{0, 8}, &part[0]}, {{0, 8}, &part[3]}};
+    const rp_stage_piece whole[] = {{.samples = {0, 8}, .part = &part[0]},
+                                    {.samples = {0, 8}, .part = &part[3]}};
     /* out of order, and the last one goes beyond the op */
-    const rp_stage_piece in[] = {{{1, 2}, &part[1]}, {{0, 1}, &part[0]}, {{3, 9}, &part[2]}};
-    const rp_stage_piece gradients[] = {{{0, 5}, &part[3]}, {{5, 3}, &part[4]}};
+    const rp_stage_piece in[] = {{.samples = {1, 2}, .part = &part[1]},
+                                 {.samples = {0, 1}, .part = &part[0]},
+                                 {.samples = {3, 9}, .part = &part[2]}};
+    const rp_stage_piece gradients[] = {{.samples = {0, 5}, .part = &part[3]},
+                                        {.samples = {5, 3}, .part = &part[4]}};
     run_once(&whole[0], 1, &whole[1], 1, y[0], weights[0]);
     run_once(in, 3, gradients, 2, y[1], weights[1]);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
@@ -59,7 +63,8 @@ static void pieces_must_fit(void **state) {
     const void *part[] = {x};
     test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[fc2]", 2);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const rp_stage_piece in[] = {{wrong[i][0], part}, {wrong[i][1], part}};
+        const rp_stage_piece in[] = {{.samples = wrong[i][0], .part = part},
+                                     {.samples = wrong[i][1], .part = part}};
         expect_err(
             rp_stage_forward_only(ring.board[0].stage, &forward, in, 2, (void *[]){y}, false),
             RP_ERR_PEER);
@@ -81,7 +86,8 @@ static void a_mark_passes_behind_its_ops(void **state) {
     test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[fc2]", 2);
     rp_stage *stage = ring.board[0].stage;
     assert_true(rp_stage_facts(stage).handle >= 0);
-    expect_ok(rp_stage_forward(stage, &forward, &(rp_stage_piece){{0, 8}, part}, 1, (void *[]){y}));
+    expect_ok(rp_stage_forward(stage, &forward, &(rp_stage_piece){.samples = {0, 8}, .part = part},
+                               1, (void *[]){y}));
     expect_ok(rp_stage_mark(stage, &mark));
     while (!done) {
         expect_ok(rp_stage_poll(stage, &mark, &done, &end_ns));

@@ -64,7 +64,7 @@ static void begin_work(test_ring *ring, uint32_t k, work *w) {
     static float memory[256];
     const void *in[] = {memory};
     void *out[] = {memory};
-    const rp_stage_piece piece = {w->next.samples, in};
+    const rp_stage_piece piece = {.samples = w->next.samples, .part = in};
     w->op = w->next;
     w->has_next = false;
     w->busy = true;

@@ -245,7 +245,7 @@ static void run_ops(rp_stage *stage, rp_sched_state *list, uint32_t count) {
     rp_op op;
     for (uint32_t i = 0; i < count; i++) {
         assert_true(rp_sched_next_of_stage(rp_sched_find("gpipe"), list, &op));
-        const rp_stage_piece piece = {op.samples, in};
+        const rp_stage_piece piece = {.samples = op.samples, .part = in};
         expect_ok(op.kind == RP_OP_FORWARD ? rp_stage_forward(stage, &op, &piece, 1, out)
                                            : rp_stage_backward(stage, &op, &piece, 1, out));
     }

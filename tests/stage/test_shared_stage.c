@@ -35,7 +35,8 @@ static void open_board(rp_arena *arena, const char *executor, const double share
 static void run_passes(board *b, uint64_t step) {
     const void *const in[] = {x};
     const void *const target[] = {classes};
-    const rp_stage_piece all[] = {{{0, BATCH}, in}, {{0, BATCH}, target}};
+    const rp_stage_piece all[] = {{.samples = {0, BATCH}, .part = in},
+                                  {.samples = {0, BATCH}, .part = target}};
     const rp_sched_shape shape = rp_job_sched_shape(&b->job, step, 12);
     rp_sched_state list;
     rp_op op;

@@ -100,7 +100,7 @@ static bool run_forward(ring *r, half *b) {
     const uint32_t n = pass_of(&b->op);
     float x[4 * FLOATS];
     const void *in[] = {r->activation[k][n]};
-    const rp_stage_piece piece = {b->op.samples, in};
+    const rp_stage_piece piece = {.samples = b->op.samples, .part = in};
     void *out[] = {room(r, 4 * FLOATS * sizeof(float))};
     const uint64_t sample = b->op.step * BATCH + b->op.samples.first;
     for (size_t i = 0; k == 0 && i < 4 * (size_t)FLOATS; i++) {
@@ -130,14 +130,14 @@ static bool run_backward(ring *r, half *b) {
         labels[i] = (int32_t)((sample + i) % 3);
     }
     const void *in[] = {k + 1 == STAGES ? labels : r->gradient[k + 1][n]};
-    const rp_stage_piece piece = {b->op.samples, in};
+    const rp_stage_piece piece = {.samples = b->op.samples, .part = in};
     void *out[] = {room(r, 4 * FLOATS * sizeof(float))};
     const bool split = b->job.role == RP_ROLE_BACKWARD;
     if (!in[0] || (split && !r->stash[k][n])) {
         return false;
     }
     if (split) {
-        expect_ok(rp_stage_write_stash(b->stage, &b->op, r->stash[k][n]));
+        expect_ok(rp_stage_write_stash(b->stage, &b->op, 0, r->stash[k][n]));
     }
     expect_ok(rp_stage_backward(b->stage, &b->op, &piece, 1, out));
     expect_ok(rp_stage_drain(b->stage));

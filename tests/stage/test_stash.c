@@ -57,7 +57,7 @@ static rp_err run_part(rp_stage *stage, rp_op_kind kind, rp_range samples, const
 
 static rp_err run_parts(rp_stage *stage, rp_op_kind kind, uint32_t each, const void *in, float *out,
                         uint32_t width) {
-    const rp_stage_piece piece = {{0, MICRO}, &in};
+    const rp_stage_piece piece = {.samples = {0, MICRO}, .part = &in};
     rp_err err = RP_OK;
     for (uint32_t first = 0; err == RP_OK && first < MICRO; first += each) {
         const uint32_t count = MICRO - first < each ? MICRO - first : each;

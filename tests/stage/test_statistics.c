@@ -30,7 +30,7 @@ static float value_of(uint64_t step, uint32_t sample, uint32_t channel) {
 static void run_pass(rp_stage *stage, const rp_op *op) {
     const void *in = buffer[0];
     void *out = buffer[1];
-    const rp_stage_piece piece = {op->samples, &in};
+    const rp_stage_piece piece = {.samples = op->samples, .part = &in};
     memset(buffer[0], 0, sizeof buffer[0]);
     for (uint32_t s = 0; s < op->samples.count && op->kind == RP_OP_FORWARD; s++) {
         for (uint32_t c = 0; c < CHANNELS; c++) {
@@ -128,8 +128,7 @@ static void move_reference(const rp_op *op, uint32_t count, bool deferred,
         }
         for (uint32_t i = 0; i < count; i++) {
             for (uint32_t s = 0; s < op[i].samples.count; s++) {
-                const double d =
-                    (double)value_of(op[i].step, op[i].samples.first + s, c) - sum / n;
+                const double d = (double)value_of(op[i].step, op[i].samples.first + s, c) - sum / n;
                 squares += d * d;
             }
         }
@@ -174,8 +173,8 @@ static void steps_that_flush(void **state) {
 
 static void steps_that_overlap(void **state) {
     (void)state;
-    static const char *const schedules[] = {
-        "async", "pipedream", "pipedream-2bw", "{kind: ea-pipe, replicas: 2}", "xpipe"};
+    static const char *const schedules[] = {"async", "pipedream", "pipedream-2bw",
+                                            "{kind: ea-pipe, replicas: 2}", "xpipe"};
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
         expect_statistics(schedules[i], false, false);
     }

@@ -304,18 +304,18 @@ static void gradient_of(const char *storage, float size, bool training, float ou
     expect_ok(rp_stage_prepare(arena, rp_executor_find("opencl"), &site, job, stage));
     if (!training) {
         float results[2 * RP_LOSS_RESULT];
-        expect_ok(
-            rp_stage_forward_only(*stage, &op, &(rp_stage_piece){op.samples, in}, 1, NULL, false));
-        expect_ok(rp_stage_evaluate(*stage, &op, 2, &(rp_stage_piece){op.samples, labels}, 1));
+        expect_ok(rp_stage_forward_only(*stage, &op, &(rp_stage_piece){op.samples, in, 0}, 1, NULL,
+                                        false));
+        expect_ok(rp_stage_evaluate(*stage, &op, 2, &(rp_stage_piece){op.samples, labels, 0}, 1));
         const rp_command read = {.kind = RP_COMMAND_RESULTS, .read = {.out = results, .count = 2}};
         expect_ok(rp_stage_issue(*stage, &read));
         expect_ok(rp_stage_drain(*stage));
         memcpy(out, results, sizeof results);
         return;
     }
-    expect_ok(rp_stage_forward(*stage, &op, &(rp_stage_piece){op.samples, in}, 1, NULL));
+    expect_ok(rp_stage_forward(*stage, &op, &(rp_stage_piece){op.samples, in, 0}, 1, NULL));
     op.kind = RP_OP_BACKWARD;
-    expect_ok(rp_stage_backward(*stage, &op, &(rp_stage_piece){op.samples, labels}, 1, NULL));
+    expect_ok(rp_stage_backward(*stage, &op, &(rp_stage_piece){op.samples, labels, 0}, 1, NULL));
     float gradient[24];
     expect_ok(rp_stage_read_gradient(*stage, gradient));
     expect_ok(rp_stage_drain(*stage));

@@ -61,6 +61,18 @@ static rp_err take_batch(rp_feeder *feeder, const rp_batch **out) {
     return err;
 }
 
+/* Of a sample in the step. */
+static size_t floats_at(const replay *r, uint64_t step) {
+    const uint32_t time = r->time[step];
+    return time > 0 ? (size_t)r->run.data.parts * time : r->sample_floats;
+}
+
+static size_t target_bytes_at(const replay *r, uint64_t step) {
+    const rp_data *data = &r->run.data;
+    const uint32_t left_out = r->time[step] > 0 && data->by_token ? data->time - r->time[step] : 0;
+    return r->target_bytes - left_out * sizeof(float);
+}
+
 /* All batches of the run, from the feeder that the host uses. */
 static rp_err read_batches(replay *r) {
     const rp_runfile *run = &r->run;
@@ -72,16 +84,18 @@ static rp_err read_batches(replay *r) {
     r->target_bytes = rp_data_row_width(&run->data) * sizeof(float);
     RP_TRY(RP_ARENA_NEW(&r->arena, run->steps, &r->x));
     RP_TRY(RP_ARENA_NEW(&r->arena, run->steps, &r->target));
+    RP_TRY(RP_ARENA_NEW(&r->arena, run->steps, &r->time));
     RP_TRY(rp_feeder_open(&r->arena, &run->data, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, run->batch,
                           0, run->steps, FEED_DEPTH, &feeder));
     for (uint32_t step = 0; step < run->steps; step++) {
         RP_TRY(take_batch(feeder, &batch));
         RP_ASSERT(batch->step == step);
+        r->time[step] = batch->time;
         RP_TRY(RP_ARENA_NEW(&r->arena, batch->count * r->sample_floats, &r->x[step]));
         RP_TRY(RP_ARENA_NEW(&r->arena, batch->count * r->target_bytes, &r->target[step]));
-        memcpy(r->x[step], batch->x, batch->count * r->sample_floats * sizeof(float));
+        memcpy(r->x[step], batch->x, batch->count * floats_at(r, step) * sizeof(float));
         memcpy(r->target[step], classes ? (const void *)batch->labels : (const void *)batch->rows,
-               batch->count * r->target_bytes);
+               batch->count * target_bytes_at(r, step));
         rp_feeder_return(feeder, batch);
     }
 fail:
@@ -258,13 +272,14 @@ static rp_err new_parcel(replay *r, const rp_boundary_tensors *boundary, uint32_
 
 static rp_err run_forward(replay *r, board *b, uint32_t n, bool *done) {
     const rp_op op = op_of(r, RP_OP_FORWARD, n);
-    const rp_boundary_tensors upper = rp_layout_boundary(rp_stage_layout(b->stage), true, false);
+    const rp_boundary_tensors upper =
+        rp_layout_boundary_at(rp_stage_layout(b->stage), r->time[op.step], true, false);
     const void *in[RP_CUT_TENSORS_MAX] = {NULL};
-    const rp_stage_piece whole = {op.samples, in};
+    const rp_stage_piece whole = {.samples = op.samples, .part = in, .time = r->time[op.step]};
     parcel out = {NULL};
     rp_err err = RP_OK;
     if (b->k == 0) {
-        in[0] = r->x[op.step] + op.samples.first * r->sample_floats;
+        in[0] = r->x[op.step] + op.samples.first * floats_at(r, op.step);
     } else if (b->activation[n][0]) {
         memcpy(in, b->activation[n], sizeof in);
     } else {
@@ -297,13 +312,16 @@ fail:
 
 static rp_err run_backward(replay *r, board *b, uint32_t n, bool *done) {
     const rp_op op = op_of(r, RP_OP_BACKWARD, n);
-    const rp_boundary_tensors upper = rp_layout_boundary(rp_stage_layout(b->stage), true, true);
-    const rp_boundary_tensors lower = rp_layout_boundary(rp_stage_layout(b->stage), false, true);
+    const rp_boundary_tensors upper =
+        rp_layout_boundary_at(rp_stage_layout(b->stage), r->time[op.step], true, true);
+    const rp_boundary_tensors lower =
+        rp_layout_boundary_at(rp_stage_layout(b->stage), r->time[op.step], false, true);
     const void *in[RP_CUT_TENSORS_MAX] = {NULL};
+    const rp_stage_piece whole = {.samples = op.samples, .part = in, .time = r->time[op.step]};
     parcel out = {NULL};
     rp_err err = RP_OK;
     if (b->k + 1 == r->stages) {
-        in[0] = r->target[op.step] + op.samples.first * r->target_bytes;
+        in[0] = r->target[op.step] + op.samples.first * target_bytes_at(r, op.step);
     } else if (upper.count == 0 || b->gradients[n][0]) {
         memcpy(in, b->gradients[n], sizeof in);
     } else {
@@ -313,7 +331,7 @@ static rp_err run_backward(replay *r, board *b, uint32_t n, bool *done) {
     RP_TRY(is_probed(r, b, n) ? end_probe(r, b, n) : RP_OK);
     RP_TRY(choose_weights(r, b, n, &s, 1));
     RP_TRY(new_parcel(r, &lower, n, out));
-    RP_TRY(rp_stage_run_backward(b->stage, &op, &(rp_stage_piece){op.samples, in}, 1, out));
+    RP_TRY(rp_stage_run_backward(b->stage, &op, &whole, 1, out));
     RP_TRY(rp_device_drain(r->device));
     if (b->k > 0) {
         RP_TRY(send_parcel(r, b->k - 1, true, n, &lower, out));

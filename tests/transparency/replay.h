@@ -83,6 +83,7 @@ typedef struct {
     float **x; /* by step */
     char **target;
     size_t sample_floats, target_bytes;
+    uint32_t *time; /* by step: tokens of a sample, 0 the longest (data.buckets) */
     board *board;
 } replay;
 

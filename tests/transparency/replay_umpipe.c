@@ -72,8 +72,10 @@ static rp_err run_op(replay *r, board *b, rp_op_kind kind, uint32_t step, rp_ran
 /* `in`: all samples of the step, as the stage below has made them; *out of this one. */
 static rp_err forward_stage(replay *r, board *b, uint32_t n, uint32_t count, const void *const *in,
                             parcel out) {
-    const rp_boundary_tensors upper = rp_layout_boundary(rp_stage_layout(b->stage), true, false);
-    const rp_stage_piece whole = {{0, count}, in};
+    const rp_boundary_tensors upper =
+        rp_layout_boundary_at(rp_stage_layout(b->stage), r->time[r->micro[n].step], true, false);
+    const rp_stage_piece whole = {
+        .samples = {0, count}, .part = in, .time = r->time[r->micro[n].step]};
     const sizes s = sizes_of(r, b->k);
     weight_view view = {.version = r->micro[n].step};
     rp_err err;
@@ -95,8 +97,10 @@ fail:
 
 static rp_err backward_stage(replay *r, board *b, uint32_t n, uint32_t count, const void *const *in,
                              parcel out) {
-    const rp_boundary_tensors lower = rp_layout_boundary(rp_stage_layout(b->stage), false, true);
-    const rp_stage_piece whole = {{0, count}, in};
+    const rp_boundary_tensors lower =
+        rp_layout_boundary_at(rp_stage_layout(b->stage), r->time[r->micro[n].step], false, true);
+    const rp_stage_piece whole = {
+        .samples = {0, count}, .part = in, .time = r->time[r->micro[n].step]};
     const weight_view view = {.version = r->micro[n].step};
     const sizes s = sizes_of(r, b->k);
     rp_err err;
