@@ -236,6 +236,10 @@ rp_err rp_onnx_layer_attention(const rp_onnx_visit *visit, bool *done) {
     if (!p.q || !p.k || !p.v) {
         return RP_OK;
     }
+    if (rp_onnx_int(node, "is_causal", 0) != 0 && p.q->dims.dim[2] != p.k->dims.dim[2]) {
+        return rp_onnx_refuse(visit, "a causal mask between sequences of two lengths cannot be "
+                                     "trained here");
+    }
     p.scale = (double)rp_onnx_float(node, "scale", 0.0f);
     p.scale = p.scale != 0.0 ? p.scale : 1.0 / sqrt((double)p.q->dims.dim[3]);
     RP_TRY(emit_attention(visit, &p, &view, done));

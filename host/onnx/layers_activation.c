@@ -76,6 +76,14 @@ fail:
     return err;
 }
 
+/* One slope, or [C] for rows [N, C], or [C, 1, 1] for images [N, C, H, W]. */
+static bool has_slopes(const rp_onnx_dims *x, const rp_onnx_dims *slope) {
+    const uint32_t after = x->rank == 4 ? 2 : 0;
+    return slope->count == 1 || ((x->rank == 2 || x->rank == 4) && slope->rank > after &&
+                                 slope->dim[slope->rank - 1 - after] == x->dim[1] &&
+                                 slope->count == (uint64_t)x->dim[1]);
+}
+
 rp_err rp_onnx_layer_prelu(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_view *slope;
     rp_onnx_layer draft;
@@ -85,6 +93,9 @@ rp_err rp_onnx_layer_prelu(const rp_onnx_visit *visit, bool *done) {
     RP_TRY(rp_onnx_read_param(visit, 1, "slope", &slope));
     if (!slope) {
         return RP_OK;
+    }
+    if (!has_slopes(&rp_onnx_in(visit, 0)->view->dims, &slope->dims)) {
+        return rp_onnx_refuse(visit, "its slopes are not those of channels");
     }
     RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
     if (*done) {

@@ -122,6 +122,23 @@ static rp_err match_scale(const rp_onnx_visit *visit, uint32_t i, bool *done) {
     return emit_with_param(visit, "scale", "", 1 - i, weight->view, done);
 }
 
+/* Reads a factor; [N, C, 1, 1] may be the output [C] of a layer. */
+static rp_err read_gate(const rp_onnx_visit *visit, uint32_t i, uint32_t *from, bool *done) {
+    const rp_onnx_view *view = rp_onnx_in(visit, i)->view;
+    const rp_onnx_dims *dims = &view->dims;
+    const rp_onnx_dims row = {.rank = 2, .dim = {dims->dim[0], dims->dim[1]}, .count = dims->count};
+    rp_err err;
+    RP_TRY(rp_onnx_read_input(visit, i, from, done));
+    if (!*done && dims->rank == 4 && dims->dim[2] == 1 && dims->dim[3] == 1) {
+        RP_TRY(rp_onnx_view_reshape(visit->graph->arena, view, &row, &view));
+        if (view) {
+            RP_TRY(rp_onnx_read_layer(visit, view, from, done));
+        }
+    }
+fail:
+    return err;
+}
+
 rp_err rp_onnx_layer_mul(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *a = rp_onnx_in(visit, 0);
     const rp_onnx_value *b = rp_onnx_in(visit, 1);
@@ -141,11 +158,16 @@ rp_err rp_onnx_layer_mul(const rp_onnx_visit *visit, bool *done) {
                               "a product with a constant or a weight of this shape cannot be "
                               "trained here");
     }
+    if (a->view->dims.rank != b->view->dims.rank) {
+        return rp_onnx_refuse(visit,
+                              "a product of tensors with different numbers of axes cannot be "
+                              "trained here");
+    }
     /* the larger one comes first; the smaller one is its gate */
     const uint32_t big = b->view->dims.count > a->view->dims.count;
     RP_TRY(rp_onnx_read_input(visit, big, &from[0], done));
     if (*done) {
-        RP_TRY(rp_onnx_read_input(visit, 1 - big, &from[1], done));
+        RP_TRY(read_gate(visit, 1 - big, &from[1], done));
     }
     if (*done) {
         RP_TRY(emit_pair(visit, "mul", from[0], from[1], done));
