@@ -190,6 +190,8 @@ static bool evaluate(rp_onnx_graph *graph, const rp_onnx_view *x, uint32_t node,
         f.number = numbers[i];
         f.steps = 0;
         result[i] = node_of(&f, node, DEPTH_MAX);
+        f.good &= f.steps <= graph->budget;
+        graph->budget -= f.good ? f.steps : 0;
     }
     return f.good;
 }

@@ -1,12 +1,13 @@
 #include "onnx/constants.h"
 
-rp_err rp_onnx_new_const(const rp_onnx_graph *graph, bool whole, uint64_t count, int64_t **ints,
+rp_err rp_onnx_new_const(rp_onnx_graph *graph, bool whole, uint64_t count, int64_t **ints,
                          float **floats) {
     *ints = NULL;
     *floats = NULL;
-    if (count > RP_ONNX_CONST_MAX) {
+    if (count > RP_ONNX_CONST_MAX || count > graph->budget) {
         return RP_OK;
     }
+    graph->budget -= count;
     return whole ? RP_ARENA_NEW(graph->arena, count + 1, ints)
                  : RP_ARENA_NEW(graph->arena, count + 1, floats);
 }
@@ -43,7 +44,7 @@ fail:
 
 rp_err rp_onnx_give_arranged(const rp_onnx_visit *visit, uint32_t i, bool whole,
                              const rp_onnx_view *view, bool *done) {
-    const rp_onnx_graph *graph = visit->graph;
+    rp_onnx_graph *graph = visit->graph;
     int64_t *ints;
     float *floats;
     rp_err err;

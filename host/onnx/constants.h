@@ -6,8 +6,9 @@
 
 enum { RP_ONNX_CONST_MAX = 1 << 22 /* elements of a computed constant */ };
 
-/* Room for the elements of a constant; both are NULL if there are too many. errors MEMORY */
-rp_err rp_onnx_new_const(const rp_onnx_graph *graph, bool whole, uint64_t count, int64_t **ints,
+/* Room for the elements of a constant, which costs budget; both are NULL if there are too many.
+ * errors  MEMORY */
+rp_err rp_onnx_new_const(rp_onnx_graph *graph, bool whole, uint64_t count, int64_t **ints,
                          float **floats) RP_MUST_CHECK;
 
 /* Element of a constant value that a view with constant leaves has at `index`. */

@@ -48,13 +48,14 @@ bool rp_onnx_in_is(const rp_onnx_visit *visit, uint32_t i, rp_onnx_state state) 
 }
 
 /* Copies elements of initialisers; NULL if there are too many. */
-static rp_err copy_floats(const rp_onnx_graph *graph, const rp_onnx_view *view, const float **out) {
+static rp_err copy_floats(rp_onnx_graph *graph, const rp_onnx_view *view, const float **out) {
     const rp_onnx_model *model = graph->model;
     float *copy;
     *out = NULL;
-    if (view->dims.count > CONST_MAX) {
+    if (view->dims.count > CONST_MAX || view->dims.count > graph->budget) {
         return RP_OK;
     }
+    graph->budget -= view->dims.count;
     const rp_err err = RP_ARENA_NEW(graph->arena, view->dims.count + 1, &copy);
     if (err != RP_OK) {
         return err;

@@ -94,6 +94,10 @@ static bool take_value(parts *p, pb_istream_t *stream, uint32_t **list, uint32_t
                            RP_ONNX_INPUTS_MAX, what)) {
         return false;
     }
+    if (p->values->count > RP_ONNX_VALUES_MAX) {
+        return rp_onnx_decode_fail(p->decoder, RP_ERR_LIMIT, "%s: more than %d values",
+                                   p->decoder->file, RP_ONNX_VALUES_MAX);
+    }
     if (name.text[0]) {
         p->decoder->err = rp_onnx_symbols_add(p->values, name.text, &value);
         if (p->decoder->err != RP_OK) {

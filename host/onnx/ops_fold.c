@@ -143,7 +143,7 @@ fail:
 }
 
 rp_err rp_onnx_fold_binary(const rp_onnx_visit *visit, bool *done) {
-    const rp_onnx_graph *graph = visit->graph;
+    rp_onnx_graph *graph = visit->graph;
     const bool whole = rp_onnx_in(visit, 0)->whole;
     const rp_onnx_view *a = NULL;
     const rp_onnx_view *b = NULL;
@@ -179,7 +179,7 @@ fail:
 }
 
 rp_err rp_onnx_fold_where(const rp_onnx_visit *visit, bool *done) {
-    const rp_onnx_graph *graph = visit->graph;
+    rp_onnx_graph *graph = visit->graph;
     const rp_onnx_value *condition = rp_onnx_in(visit, 0);
     const rp_onnx_view *a = NULL;
     const rp_onnx_view *b = NULL;
@@ -236,7 +236,7 @@ static bool unary_of(const char *op, float x, float *y) {
 }
 
 rp_err rp_onnx_fold_unary(const rp_onnx_visit *visit, bool *done) {
-    const rp_onnx_graph *graph = visit->graph;
+    rp_onnx_graph *graph = visit->graph;
     const rp_onnx_value *in = rp_onnx_in(visit, 0);
     const uint64_t count = in->view->dims.count;
     int64_t *ints;
@@ -435,7 +435,8 @@ rp_err rp_onnx_fold_range(const rp_onnx_visit *visit, bool *done) {
     }
     const rp_onnx_dims dims = {.rank = 1, .dim = {(int64_t)count}, .count = (uint64_t)count};
     RP_TRY(rp_onnx_new_const(visit->graph, whole, dims.count, &ints, &floats));
-    for (uint64_t i = 0; i < dims.count; i++) {
+    *done = ints || floats;
+    for (uint64_t i = 0; *done && i < dims.count; i++) {
         if (whole) {
             ints[i] = (int64_t)((uint64_t)rp_onnx_in(visit, 0)->ints[0] +
                                 (uint64_t)rp_onnx_in(visit, 2)->ints[0] * i);
@@ -443,13 +444,15 @@ rp_err rp_onnx_fold_range(const rp_onnx_visit *visit, bool *done) {
             floats[i] = number[0] + number[2] * (float)i;
         }
     }
-    RP_TRY(rp_onnx_give_const(visit, 0, whole, &dims, ints, floats));
+    if (*done) {
+        RP_TRY(rp_onnx_give_const(visit, 0, whole, &dims, ints, floats));
+    }
 fail:
     return err;
 }
 
 rp_err rp_onnx_fold_gather(const rp_onnx_visit *visit, bool *done) {
-    const rp_onnx_graph *graph = visit->graph;
+    rp_onnx_graph *graph = visit->graph;
     const rp_onnx_value *data = rp_onnx_in(visit, 0);
     const rp_onnx_value *index = rp_onnx_in(visit, 1);
     const rp_onnx_dims *from = &data->view->dims;
