@@ -38,7 +38,6 @@ static rp_err check_file(const rp_onnx_model *model, rp_onnx_findings *findings)
                                    "%u outputs; expected one, which the loss reads",
                                    model->output_count));
     }
-    RP_TRY(rp_onnx_check_signature(model, findings));
 fail:
     return err;
 }
@@ -62,8 +61,9 @@ static bool may_share(const rp_onnx_layer *a, const rp_onnx_layer *b) {
     return same || (embeds && multiplies);
 }
 
-/* Counts tensors; *first is by name the first layer that has it. */
-static rp_err check_shared(rp_onnx_graph *graph, rp_onnx_findings *findings, rp_onnx_import *out) {
+/* Counts tensors, and their uses in further layers. */
+static rp_err check_shared(rp_onnx_graph *graph, rp_onnx_findings *findings, rp_onnx_import *out,
+                           uint32_t *tied) {
     rp_onnx_symbols names;
     uint32_t *owner;
     uint32_t room = 1;
@@ -82,6 +82,7 @@ static rp_err check_shared(rp_onnx_graph *graph, rp_onnx_findings *findings, rp_
                 continue;
             }
             RP_TRY(rp_onnx_symbols_add(&names, layer->param[p].name, &name));
+            *tied += names.count == before;
             if (names.count > before) {
                 owner[name] = i;
             } else if (!may_share(&graph->layer[owner[name]], layer)) {
@@ -124,6 +125,7 @@ static rp_err look(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_di
                    rp_onnx_import *out) {
     rp_onnx_graph *graph;
     uint32_t output;
+    uint32_t tied = 0;
     char *text = NULL;
     rp_err err;
     rp_onnx_findings_init(&out->notes, arena);
@@ -133,7 +135,8 @@ static rp_err look(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_di
     RP_TRY(rp_onnx_collect(graph, refusals, &output));
     RP_TRY(rp_onnx_name_layers(graph, refusals));
     RP_TRY(name_the_rest(graph));
-    RP_TRY(check_shared(graph, refusals, out));
+    RP_TRY(check_shared(graph, refusals, out, &tied));
+    RP_TRY(rp_onnx_check_signature(model, tied, refusals, &out->notes));
     out->graph = graph;
     out->layers = 0;
     for (uint32_t i = model->input_count; i < graph->layer_count; i++) {

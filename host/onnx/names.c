@@ -312,7 +312,8 @@ static void check_line(const rp_onnx_symbols *have, const char *line, size_t len
     }
 }
 
-rp_err rp_onnx_check_signature(const rp_onnx_model *model, rp_onnx_findings *findings) {
+rp_err rp_onnx_check_signature(const rp_onnx_model *model, uint32_t tied,
+                               rp_onnx_findings *findings, rp_onnx_findings *notes) {
     rp_onnx_symbols have;
     missing params = {0};
     missing norms = {0};
@@ -336,7 +337,13 @@ rp_err rp_onnx_check_signature(const rp_onnx_model *model, rp_onnx_findings *fin
                                    "optimize=False)",
                                    norms.count, norms.text));
     }
-    if (params.count > 0) {
+    if (params.count > 0 && params.count <= tied) {
+        RP_TRY(
+            rp_onnx_add_finding(notes, "assumed",
+                                "%s shares the tensor of another layer, whose name it has in the "
+                                "weights file",
+                                params.text));
+    } else if (params.count > 0) {
         RP_TRY(rp_onnx_add_finding(findings, "parameter",
                                    "%u parameters are not in the file (%s): the exporter folded "
                                    "them, or merged equal values: export again with "

@@ -41,6 +41,8 @@ static const rp_onnx_op ops[] = {
     {"Transpose", 1, 1, NULL, ARRANGES(transpose), NULL, NULL},
     {"Slice", 3, 5, NULL, ARRANGES(slice), NULL, NULL},
     {"Split", 1, 2, NULL, ARRANGES(split), NULL, NULL},
+    {"SplitToSequence", 2, 2, NULL, ARRANGES(split_to_sequence), NULL, NULL},
+    {"SequenceAt", 2, 2, NULL, ARRANGES(sequence_at), NULL, NULL},
     {"Expand", 2, 2, NULL, ARRANGES(expand), NULL, NULL},
     {"Gather", 2, 2, FOLDS(gather), ARRANGES(gather), LAYER(gather), NULL},
     {"Concat", 1, RP_ONNX_INPUTS_MAX, NULL, ARRANGES(concat), LAYER(concat), NULL},

@@ -30,7 +30,8 @@ rp_onnx_handler rp_onnx_arrange_shape, rp_onnx_arrange_size, rp_onnx_arrange_ide
     rp_onnx_arrange_cast, rp_onnx_arrange_cast_like, rp_onnx_arrange_reshape,
     rp_onnx_arrange_flatten, rp_onnx_arrange_squeeze, rp_onnx_arrange_unsqueeze,
     rp_onnx_arrange_transpose, rp_onnx_arrange_slice, rp_onnx_arrange_split, rp_onnx_arrange_gather,
-    rp_onnx_arrange_expand, rp_onnx_arrange_concat;
+    rp_onnx_arrange_expand, rp_onnx_arrange_concat, rp_onnx_arrange_split_to_sequence,
+    rp_onnx_arrange_sequence_at;
 
 /* ops_shape.c */
 rp_onnx_handler rp_onnx_shape_same, rp_onnx_shape_broadcast, rp_onnx_shape_mask,

@@ -370,6 +370,72 @@ fail:
     return err;
 }
 
+/* The sequence is the whole value, of which SequenceAt takes a part. */
+rp_err rp_onnx_arrange_split_to_sequence(const rp_onnx_visit *visit, bool *done) {
+    const rp_onnx_value *in = first_in(visit);
+    *done = in && in->state == RP_ONNX_DYNAMIC;
+    if (*done) {
+        rp_onnx_give_view(visit, 0, in->state, in->whole, in->view);
+    }
+    return RP_OK;
+}
+
+/* Place and size of part `at` of a SplitToSequence: parts of one size, or of the listed ones. */
+static rp_err find_sequence_part(const rp_onnx_visit *split, int64_t whole, int64_t at,
+                                 int64_t *start, int64_t *size) {
+    const rp_onnx_value *sizes = rp_onnx_in(split, 1);
+    const int64_t *list;
+    uint64_t count;
+    const rp_err err = rp_onnx_const_ints(split, 1, &list, &count);
+    *start = 0;
+    *size = 0;
+    if (!list || count == 0) {
+        return err;
+    }
+    const bool listed = sizes->view->dims.rank > 0;
+    const uint64_t parts = listed ? count : list[0] > 0 ? (uint64_t)((whole - 1) / list[0] + 1) : 0;
+    at += at < 0 ? (int64_t)parts : 0;
+    for (uint64_t i = 0; at >= 0 && (uint64_t)at < parts && i <= (uint64_t)at; i++) {
+        *start += *size;
+        *size = listed ? list[i] : list[0];
+        if (*size < 1 || *size > whole) {
+            *size = 0;
+            return err;
+        }
+    }
+    *size = whole - *start < *size ? whole - *start : *size;
+    return err;
+}
+
+rp_err rp_onnx_arrange_sequence_at(const rp_onnx_visit *visit, bool *done) {
+    const rp_onnx_graph *graph = visit->graph;
+    const rp_onnx_value *in = first_in(visit);
+    const rp_onnx_node *node =
+        in && in->node != RP_ONNX_NONE ? &graph->model->node[in->node] : NULL;
+    const int64_t *at;
+    uint64_t count;
+    int64_t start;
+    int64_t size;
+    const rp_onnx_view *view = NULL;
+    rp_err err;
+    *done = false;
+    RP_TRY(rp_onnx_const_ints(visit, 1, &at, &count));
+    if (!node || strcmp(node->op, "SplitToSequence") != 0 || !at || count != 1) {
+        return RP_OK;
+    }
+    const rp_onnx_visit split = {.graph = visit->graph, .node = node, .index = in->node};
+    int64_t axis = rp_onnx_int(node, "axis", 0);
+    if (!wrap_axis(&axis, in->view->dims.rank)) {
+        return RP_OK;
+    }
+    RP_TRY(find_sequence_part(&split, in->view->dims.dim[axis], at[0], &start, &size));
+    RP_TRY(
+        rp_onnx_view_slice(visit->graph->arena, in->view, (uint32_t)axis, start, 1, size, &view));
+    RP_TRY(give(visit, 0, in, view, done));
+fail:
+    return err;
+}
+
 /* One row, or rows that follow each other at one distance. */
 rp_err rp_onnx_arrange_gather(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);

@@ -232,6 +232,23 @@ static void packed_attention(void **state) {
                         "  - {name: y, kind: relu}\n");
 }
 
+/* torch.split as one of PyTorch's exporters writes it: parts of 4, the last one smaller. */
+static void sequences_of_parts(void **state) {
+    (void)state;
+    const bytes four = tensor("four", 7, 0, NULL, (const int64_t[]){4});
+    const bytes last = tensor("last", 7, 0, NULL, (const int64_t[]){-1});
+    put_part(&graph, GRAPH_INITIALISER, &four);
+    put_part(&graph, GRAPH_INITIALISER, &last);
+    add_node_ints("SplitToSequence", "x four", "s", "axis", 0, (const int64_t[]){2});
+    add_node("SequenceAt", "s last", "p");
+    add_node("Relu", "p", "y");
+    add_ends(1, 3, (const int64_t[]){-1, 7, 10}, "y");
+    expect_import(NULL, "input: [7, 10]\n"
+                        "layers:\n"
+                        "  - {name: p, kind: slice, axis: 1, start: 8, end: 10}\n"
+                        "  - {name: y, kind: relu}\n");
+}
+
 static void a_long_concatenation_is_a_chain(void **state) {
     (void)state;
     char inputs[200] = "";
@@ -375,6 +392,7 @@ int main(void) {
         cmocka_unit_test_setup(products_become_linear_layers, begin),
         cmocka_unit_test_setup(formulas_become_activations, begin),
         cmocka_unit_test_setup(packed_attention, begin),
+        cmocka_unit_test_setup(sequences_of_parts, begin),
         cmocka_unit_test_setup(a_long_concatenation_is_a_chain, begin),
         cmocka_unit_test_setup(all_reasons_come_at_once, begin),
         cmocka_unit_test_setup(free_sizes_are_asked_for, begin),
