@@ -380,8 +380,9 @@ rp_err rp_onnx_match_attention(const rp_onnx_visit *visit, bool *done) {
     rp_err err;
     *done = false;
     if (!find_softmax(visit, &softmax, &p.dropout) || !find_scores(&softmax, &scores, &p)) {
-        return rp_onnx_refuse(visit, "a product of two values that is no part of attention cannot "
-                                     "be trained here");
+        return rp_onnx_refuse_operands(
+            visit, "a product of two values that is no part of attention cannot "
+                   "be trained here");
     }
     RP_TRY(find_operand(&scores, 0, &p.scale, &p.q));
     RP_TRY(find_operand(&scores, 1, &p.scale, &p.k));

@@ -112,6 +112,9 @@ bool rp_onnx_take_whole(pb_istream_t *stream, const pb_field_t *field, void **ar
 static bool append(rp_onnx_real_field *out, const uint8_t *bytes, size_t count) {
     size_t sum;
     uint8_t *grown;
+    if (count == 0) {
+        return true;
+    }
     if (!rp_add_size(out->bytes, count, &sum)) {
         return false;
     }

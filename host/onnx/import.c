@@ -142,6 +142,10 @@ static rp_err look(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_di
     for (uint32_t i = model->input_count; i < graph->layer_count; i++) {
         out->layers += graph->layer[i].live;
     }
+    if (output == RP_ONNX_NONE && model->output_count > 0 && refusals->count == 0) {
+        RP_TRY(rp_onnx_add_finding(refusals, "output", "no layer gives the output %s",
+                                   model->value[model->output[0]]));
+    }
     if (output != RP_ONNX_NONE && out->layers == 0) {
         RP_TRY(
             rp_onnx_add_finding(refusals, "output", "the output is an input: there is no layer"));

@@ -386,6 +386,19 @@ bool rp_onnx_is_zero(const rp_onnx_visit *visit, uint32_t i) {
     return zero;
 }
 
+rp_err rp_onnx_refuse_operands(const rp_onnx_visit *visit, const char *reason) {
+    const rp_onnx_graph *graph = visit->graph;
+    for (uint32_t i = 0; i < visit->node->input_count; i++) {
+        const rp_onnx_value *in = rp_onnx_in(visit, i);
+        const uint32_t leaf = in && in->view ? rp_onnx_view_only_leaf(in->view) : RP_ONNX_NONE;
+        if (in && in->state == RP_ONNX_DYNAMIC && leaf != RP_ONNX_NONE &&
+            graph->value[leaf].layer == RP_ONNX_NONE) {
+            return RP_OK;
+        }
+    }
+    return rp_onnx_refuse(visit, "%s", reason);
+}
+
 bool rp_onnx_producer(const rp_onnx_visit *visit, uint32_t i, const char *op, rp_onnx_visit *out) {
     const rp_onnx_value *in = rp_onnx_in(visit, i);
     const rp_onnx_model *model = visit->graph->model;

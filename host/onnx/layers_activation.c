@@ -110,7 +110,13 @@ fail:
 
 /* The end of a formula that may be an activation. */
 rp_err rp_onnx_layer_formula(const rp_onnx_visit *visit, bool *done) {
-    return rp_onnx_match_activation(visit, done);
+    rp_err err;
+    RP_TRY(rp_onnx_match_activation(visit, done));
+    if (!*done) {
+        RP_TRY(rp_onnx_refuse_operands(visit, "this operator cannot be trained here"));
+    }
+fail:
+    return err;
 }
 
 rp_err rp_onnx_layer_clip(const rp_onnx_visit *visit, bool *done) {

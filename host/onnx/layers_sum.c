@@ -87,8 +87,9 @@ rp_err rp_onnx_layer_add(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     if (!rp_onnx_in_is(visit, 0, RP_ONNX_DYNAMIC) || !rp_onnx_in_is(visit, 1, RP_ONNX_DYNAMIC)) {
-        return rp_onnx_refuse(visit, "a sum with a constant or a weight of this shape cannot be "
-                                     "trained here");
+        return rp_onnx_refuse_operands(visit,
+                                       "a sum with a constant or a weight of this shape cannot be "
+                                       "trained here");
     }
     for (uint32_t i = 0; i < 2; i++) {
         RP_TRY(rp_onnx_read_input(visit, i, &from[i], done));
@@ -178,6 +179,22 @@ fail:
 
 /* ---- concatenations and means ---------------------------------------------------------------- */
 
+/* A weight [C] as a row before each sequence [N, T, C], such as a class token. */
+static rp_err match_prepend(const rp_onnx_visit *visit, int64_t axis, bool *done) {
+    const rp_onnx_graph *graph = visit->graph;
+    const rp_onnx_value *row = rp_onnx_in(visit, 0);
+    const rp_onnx_dims *dims = &row->view->dims;
+    const uint32_t leaf = rp_onnx_view_only_leaf(row->view);
+    *done = false;
+    if (visit->node->input_count != 2 || row->state != RP_ONNX_PARAM || axis != 1 ||
+        dims->rank != 3 || dims->dim[0] != graph->batch || dims->dim[1] != 1 ||
+        leaf == RP_ONNX_NONE || graph->value[leaf].view->dims.count != (uint64_t)dims->dim[2] ||
+        !rp_onnx_in_is(visit, 1, RP_ONNX_DYNAMIC)) {
+        return RP_OK;
+    }
+    return emit_with_param(visit, "prepend", "", 1, graph->value[leaf].view, done);
+}
+
 /* A layer has few inputs: more are a chain. */
 rp_err rp_onnx_layer_concat(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = rp_onnx_in(visit, 0);
@@ -197,10 +214,15 @@ rp_err rp_onnx_layer_concat(const rp_onnx_visit *visit, bool *done) {
     if (axis > 1) {
         (void)snprintf(keys, sizeof keys, "axis: %" PRId64, axis - 1);
     }
+    RP_TRY(match_prepend(visit, axis, done));
+    if (*done) {
+        return RP_OK;
+    }
     for (uint32_t i = 0; i < visit->node->input_count; i++) {
         if (rp_onnx_in(visit, i) && !rp_onnx_in_is(visit, i, RP_ONNX_DYNAMIC)) {
-            return rp_onnx_refuse(visit, "a concatenation with a constant or a weight cannot be "
-                                         "trained here");
+            return rp_onnx_refuse_operands(visit,
+                                           "a concatenation with a constant or a weight cannot be "
+                                           "trained here");
         }
         RP_TRY(rp_onnx_read_input(visit, i, &layer, done));
         if (!*done) {
@@ -264,8 +286,9 @@ rp_err rp_onnx_layer_mean(const rp_onnx_visit *visit, bool *done) {
     RP_TRY(find_axes(visit, in->view->dims.rank, &axes));
     const bool image = in->view->dims.rank == 4 && axes == PIXELS;
     if (!image && (in->view->dims.rank != 3 || axes != ROWS)) {
-        return rp_onnx_refuse(visit, "only the mean of an image's pixels or of a sequence's rows "
-                                     "can be trained here");
+        return rp_onnx_refuse_operands(visit,
+                                       "only the mean of an image's pixels or of a sequence's rows "
+                                       "can be trained here");
     }
     RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
     if (!*done) {

@@ -97,7 +97,8 @@ static rp_err visit_known(const rp_onnx_visit *visit, const rp_onnx_op *op, bool
     }
     if (!*done && in.dynamic > 0) {
         if (op->arrange && !op->layer && !op->shape) {
-            return rp_onnx_refuse(visit, "this arrangement of elements cannot be followed");
+            return rp_onnx_refuse_operands(visit,
+                                           "this arrangement of elements cannot be followed");
         }
         RP_TRY(try_layer(visit, op, done));
     } else if (!*done) {

@@ -249,6 +249,22 @@ static void sequences_of_parts(void **state) {
                         "  - {name: y, kind: relu}\n");
 }
 
+/* A class token: a weight that is repeated for each sample, in front of the sequence. */
+static void a_row_before_the_sequence(void **state) {
+    (void)state;
+    add_tensor("token", 3, (const int64_t[]){1, 1, 4});
+    add_tensor("table", 3, (const int64_t[]){1, 8, 4});
+    add_ints("shape", 3, (const int64_t[]){2, 1, 4});
+    add_node("Expand", "token shape", "t");
+    add_node_ints("Concat", "t x", "c", "axis", 0, (const int64_t[]){1});
+    add_node("Add", "c table", "y");
+    add_ends(1, 3, (const int64_t[]){2, 7, 4}, "y");
+    expect_import(NULL, "input: [7, 4]\n"
+                        "layers:\n"
+                        "  - {name: token, kind: prepend, names: {weight: token}}\n"
+                        "  - {name: table, kind: position, length: 8, names: {weight: table}}\n");
+}
+
 static void a_long_concatenation_is_a_chain(void **state) {
     (void)state;
     char inputs[200] = "";
@@ -393,6 +409,7 @@ int main(void) {
         cmocka_unit_test_setup(formulas_become_activations, begin),
         cmocka_unit_test_setup(packed_attention, begin),
         cmocka_unit_test_setup(sequences_of_parts, begin),
+        cmocka_unit_test_setup(a_row_before_the_sequence, begin),
         cmocka_unit_test_setup(a_long_concatenation_is_a_chain, begin),
         cmocka_unit_test_setup(all_reasons_come_at_once, begin),
         cmocka_unit_test_setup(free_sizes_are_asked_for, begin),
