@@ -20,6 +20,7 @@
     VALUE(NUMBER, name, 0, value, member, most, about, NULL)
 
 #define WHERE_MAX 16
+#define SHAPES_MAX 16
 
 const rp_option rp_cli_options[] = {
     VALUE(LIST, "set", 0, "KEY.PATH=VALUE", set, RP_OPTION_ITEMS_MAX,
@@ -29,6 +30,7 @@ const rp_option rp_cli_options[] = {
     VALUE(TEXT, "out", 'o', "FILE.img", out, 0,
           "The image; a folder for several boards, with --overlay or --system", "img"),
     VALUE(TEXT, "out", 'o', "FILE.rpb", out, 0, "The bundle (default: BOARD-RELEASE.rpb)", "rpb"),
+    VALUE(TEXT, "out", 'o', "FILE.yaml", out, 0, "The model file to write", "yaml"),
     CHOICE("format", "text|json", format, "json: one object on standard output at the end", NULL),
     CHOICE("format", "text|svg", format, "How to draw", "svg"),
     CHOICE("format", "text|csv|json", format, "How to write the answers (default: text)", "csv"),
@@ -51,6 +53,10 @@ const rp_option rp_cli_options[] = {
     FLAG("lane", 0, run.lane, "Internal: a run with lanes starts its lanes with this option"),
 
     TEXT("weights", "FILE.safetensors", model.weights, "Weights of the whole model"),
+    VALUE(TEXT, "weights", 0, "FILE.safetensors", onnx.weights, 0, "The weights file to write",
+          "to"),
+    VALUE(LIST, "shape", 0, "INPUT=N,SIZE,...", onnx.shapes, SHAPES_MAX,
+          "Shape of an input of an ONNX model, with N for the batch; may be repeated", NULL),
     CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
     FLAG("confusion", 0, model.confusion, "Print scores by class and the confusion table"),
     FLAG("bleu", 0, model.bleu, "Translate the part, and print the BLEU of the translations"),
@@ -273,11 +279,17 @@ const rp_cli_verb rp_cli_verbs[] = {
      "The files are texts in UTF-8. A run file takes the result as `tokens` of its data, and "
      "Hugging Face's tokenizers can load it.",
      rp_verb_data_bpe},
-    {"inspect", "FILE.safetensors|MODEL.yaml", 1, 1, "format input classes",
+    {"import", "MODEL.onnx", 1, 1, "out:yaml! weights:to! shape yes format",
+     "Make a model file and weights of an ONNX model",
+     "The layers and tensors keep the names of the framework that wrote the model. If any operator "
+     "cannot be trained here, all of them are listed and nothing is written.",
+     rp_verb_import},
+    {"inspect", "FILE.safetensors|MODEL.yaml|MODEL.onnx", 1, 1, "format input classes shape",
      "List the tensors of a file, or the layers of a model",
      "Tensors are listed with their ranges; layers with shapes, parameters, operations and memory "
      "for one sample. The model may be a name of the zoo (ringpipe list models). --input and "
-     "--classes set what the model file leaves to the data; else common values are assumed.",
+     "--classes set what the model file leaves to the data; else common values are assumed. "
+     "Of an ONNX model it prints inputs, outputs, operators, and what `import` would say.",
      rp_verb_inspect},
     {"list", "[LIST]", 0, 1, "format", "List layers, schedules and all other names",
      "LIST is the name of one list; without it the names in all lists are printed.", rp_verb_list},

@@ -1,4 +1,4 @@
-/* inspect: lists a file of tensors, or a model file. */
+/* inspect: lists a file of tensors, a model file, or an ONNX model. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "base/json_print.h"
 #include "base/json_values.h"
 #include "base/tensor_range.h"
-#include "cli/cli.h"
+#include "cli/onnx_report.h"
 
 typedef struct {
     uint64_t values, bytes, nan, infinite;
@@ -110,7 +110,26 @@ static rp_err print_json(const rp_st_reader *reader) {
     return rp_json_print(root, 0, stdout);
 }
 
+static bool is_onnx(const char *word) {
+    const size_t length = strlen(word);
+    return length > 5 && strcmp(word + length - 5, ".onnx") == 0;
+}
+
+static rp_err inspect_onnx(rp_arena *arena, const rp_cli_args *args) {
+    rp_onnx_model *model = NULL;
+    rp_onnx_import import;
+    rp_err err;
+    RP_TRY(rp_cli_analyse_onnx(arena, args, &model, &import));
+    RP_TRY(rp_cli_print_onnx(arena, args, &import));
+fail:
+    rp_onnx_close(&model);
+    return err;
+}
+
 rp_err rp_verb_inspect(rp_arena *arena, const rp_cli_args *args) {
+    if (is_onnx(args->words.item[0])) {
+        return inspect_onnx(arena, args);
+    }
     if (rp_cli_is_model(args->words.item[0])) {
         return rp_cli_inspect_model(arena, args);
     }

@@ -32,7 +32,7 @@ _ringpipe_names_of() {
     # generated: names
     verbs)
         echo train resume eval predict plan profile sim lab ps log stop draw tune doctor \
-            boards image flash bundle push slots validate revert keys data inspect list
+            boards image flash bundle push slots validate revert keys data import inspect list
         ;;
     schedules)
         echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -97,7 +97,8 @@ _ringpipe_options() {
     "keys untrust") echo --dir --quiet --verbose --help ;;
     "data fetch") echo --to --from --format --quiet --verbose --help ;;
     "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
-    "inspect") echo --format --input --classes --quiet --verbose --help ;;
+    "import") echo --out --weights --shape --yes --format --quiet --verbose --help ;;
+    "inspect") echo --format --input --classes --shape --quiet --verbose --help ;;
     "list") echo --format --quiet --verbose --help ;;
     "ringpipe-agent") echo --listen --host --board --keys --enrol --roster --threads --name --slots --install --revert --last-words --reboot --once --warm --sample --quiet --verbose --help --version ;;
     # end
@@ -140,6 +141,7 @@ _ringpipe_value() {
     *" --node") : ;;
     "image --out") _ringpipe_files "img" "$3" ;;
     "bundle --out") _ringpipe_files "rpb" "$3" ;;
+    "import --out") _ringpipe_files "yaml" "$3" ;;
     "train --out" | "sim --out" | "lab --out") _ringpipe_dirs "$3" ;;
     *" --out") _ringpipe_files "json" "$3" ;;
     *" --packages") _ringpipe_dirs "$3" ;;
@@ -156,6 +158,7 @@ _ringpipe_value() {
     *" --seed") : ;;
     *" --seeds") : ;;
     *" --set") _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$3" ;;
+    *" --shape") : ;;
     *" --slots") _ringpipe_dirs "$3" ;;
     *" --split") _ringpipe_words "test validation train" "$3" ;;
     *" --ssh-key") _ringpipe_files "pub" "$3" ;;
@@ -219,9 +222,11 @@ _ringpipe() {
     draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
     inspect)
         mapfile -t COMPREPLY < <(compgen -f -X '!*.safetensors' -- "$word";
-            compgen -f -X '!*.yaml' -- "$word"; compgen -d -S / -- "$word")
+            compgen -f -X '!*.yaml' -- "$word"; compgen -f -X '!*.onnx' -- "$word";
+            compgen -d -S / -- "$word")
         compopt -o nospace 2>/dev/null
         ;;
+    import) _ringpipe_files onnx "$word" ;;
     list) _ringpipe_words "$(_ringpipe_names_of lists)" "$word" ;;
     "data fetch") _ringpipe_words "$(_ringpipe_names_of fetch)" "$word" ;;
     esac

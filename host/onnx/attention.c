@@ -1,0 +1,408 @@
+#include "onnx/attention.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "onnx/constants.h"
+#include "onnx/layers.h"
+#include "onnx/ops.h"
+
+static const int64_t swap_heads[] = {0, 2, 1, 3};
+
+/* What a layer of attention computes. q, k and v are [N, heads, T, D]. */
+typedef struct {
+    const rp_onnx_view *q, *k, *v;
+    double scale;
+    float dropout;
+    bool causal;
+} pattern;
+
+/* ---- the layer ------------------------------------------------------------------------------- */
+
+/* Reads [N, heads, T, D] as the rows [N, T, heads D] of a layer. */
+static rp_err read_heads(const rp_onnx_visit *visit, const rp_onnx_view *view, uint32_t *from,
+                         bool *done) {
+    rp_arena *arena = visit->graph->arena;
+    rp_err err;
+    *done = false;
+    RP_TRY(rp_onnx_view_transpose(arena, view, swap_heads, &view));
+    if (view) {
+        const int64_t *dim = view->dims.dim;
+        const rp_onnx_dims rows = {
+            .rank = 3, .dim = {dim[0], dim[1], dim[2] * dim[3]}, .count = view->dims.count};
+        RP_TRY(rp_onnx_view_reshape(arena, view, &rows, &view));
+    }
+    if (view) {
+        RP_TRY(rp_onnx_read_layer(visit, view, from, done));
+    }
+fail:
+    return err;
+}
+
+/* The layer of which q, k and v are the parts, side by side and in this order; RP_ONNX_NONE: no
+ * layer is. */
+static uint32_t find_packed(const rp_onnx_graph *graph, const uint32_t from[3]) {
+    const uint32_t packed = graph->layer[from[0]].from[0];
+    uint32_t width = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        const rp_onnx_layer *layer = &graph->layer[from[i]];
+        char keys[80];
+        if (!layer->kind || strcmp(layer->kind, "slice") != 0 || layer->from[0] != packed) {
+            return RP_ONNX_NONE;
+        }
+        (void)snprintf(keys, sizeof keys, "axis: 1, start: %u, end: %u", width,
+                       width + layer->out.dim[1]);
+        if (strcmp(layer->keys, keys) != 0) {
+            return RP_ONNX_NONE;
+        }
+        width += layer->out.dim[1];
+    }
+    return graph->layer[packed].out.dim[1] == width ? packed : RP_ONNX_NONE;
+}
+
+/* The keys that differ from their usual values. */
+static void write_keys(const pattern *p, char *text, size_t room) {
+    const double usual = 1.0 / sqrt((double)p->q->dims.dim[3]);
+    size_t used = (size_t)snprintf(text, room, "heads: %" PRId64, p->q->dims.dim[1]);
+    if (p->k->dims.dim[1] != p->q->dims.dim[1]) {
+        used +=
+            (size_t)snprintf(text + used, room - used, ", kv_heads: %" PRId64, p->k->dims.dim[1]);
+    }
+    if (p->causal) {
+        used += (size_t)snprintf(text + used, room - used, ", causal: true");
+    }
+    if (fabs(p->scale - usual) > 1e-6 * usual) {
+        used += (size_t)snprintf(text + used, room - used, ", scale: %.7g", p->scale);
+    }
+    if (p->dropout > 0.0f) {
+        (void)snprintf(text + used, room - used, ", dropout: %.7g", (double)p->dropout);
+    }
+}
+
+/* Emits the layer; *out is its output as [N, heads, T, D]. */
+static rp_err emit_attention(const rp_onnx_visit *visit, const pattern *p, const rp_onnx_view **out,
+                             bool *done) {
+    rp_onnx_graph *graph = visit->graph;
+    const rp_onnx_view *const parts[3] = {p->q, p->k, p->v};
+    uint32_t from[3] = {0};
+    uint32_t layer;
+    char keys[160];
+    rp_onnx_layer draft;
+    rp_err err = RP_OK;
+    *out = NULL;
+    *done = true;
+    for (uint32_t i = 0; i < 3 && *done; i++) {
+        RP_TRY(read_heads(visit, parts[i], &from[i], done));
+    }
+    if (!*done) {
+        return RP_OK;
+    }
+    const uint32_t packed = find_packed(graph, from);
+    write_keys(p, keys, sizeof keys);
+    RP_TRY(rp_onnx_draft(visit, "attention", packed == RP_ONNX_NONE ? from[0] : packed, &draft,
+                         "%s", keys));
+    if (packed == RP_ONNX_NONE) {
+        draft.from_count = 3;
+        draft.from[1] = from[1];
+        draft.from[2] = from[2];
+    }
+    RP_TRY(rp_onnx_emit(visit, &draft, &layer, done));
+    if (!*done) {
+        return RP_OK;
+    }
+    const int64_t heads = p->q->dims.dim[1];
+    const rp_shape *shape = &graph->layer[layer].out;
+    const rp_onnx_dims split = {.rank = 4,
+                                .dim = {graph->batch, shape->dim[0], heads, shape->dim[1] / heads},
+                                .count = (uint64_t)graph->batch * rp_shape_count(shape)};
+    RP_TRY(rp_onnx_add_value(graph, layer, out));
+    if (*out) {
+        RP_TRY(rp_onnx_view_reshape(graph->arena, *out, &split, out));
+    }
+    if (*out) {
+        RP_TRY(rp_onnx_view_transpose(graph->arena, *out, swap_heads, out));
+    }
+    *done = *out != NULL;
+fail:
+    return err;
+}
+
+/* ---- masks ----------------------------------------------------------------------------------- */
+
+/* Whether a constant mask [.., T, S] lets each query see itself and earlier keys only. `sees` says
+ * which elements are seen. */
+static bool is_causal(const rp_onnx_value *mask, bool (*sees)(const rp_onnx_value *, uint64_t)) {
+    const rp_onnx_dims *dims = &mask->view->dims;
+    if (mask->state != RP_ONNX_CONST || dims->rank < 2) {
+        return false;
+    }
+    const uint64_t rows = (uint64_t)dims->dim[dims->rank - 2];
+    const uint64_t keys = (uint64_t)dims->dim[dims->rank - 1];
+    if (dims->count != rows * keys || rows > keys) {
+        return false;
+    }
+    for (uint64_t i = 0; i < dims->count; i++) {
+        if (sees(mask, i) != (i % keys <= i / keys + keys - rows)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_true(const rp_onnx_value *mask, uint64_t i) {
+    return mask->whole && mask->ints[i] != 0;
+}
+
+static bool is_false(const rp_onnx_value *mask, uint64_t i) {
+    return mask->whole && mask->ints[i] == 0;
+}
+
+/* A mask that is added: 0 is seen, a large negative number is not. */
+static bool is_near_zero(const rp_onnx_value *mask, uint64_t i) {
+    return !mask->whole && mask->floats[i] > -1e4f;
+}
+
+static bool is_all_zero(const rp_onnx_value *mask) {
+    bool zero = mask->state == RP_ONNX_CONST && !mask->whole;
+    for (uint64_t i = 0; zero && i < mask->view->dims.count; i++) {
+        zero = mask->floats[i] == 0.0f;
+    }
+    return zero;
+}
+
+/* Reads the mask of input `i`, true or added; false: it is something else. */
+static bool read_mask(const rp_onnx_visit *visit, uint32_t i, bool *causal) {
+    const rp_onnx_value *mask = rp_onnx_in(visit, i);
+    if (!mask) {
+        return true;
+    }
+    if (!mask->view || mask->state != RP_ONNX_CONST) {
+        return false;
+    }
+    const bool triangle = is_causal(mask, mask->whole ? is_true : is_near_zero);
+    *causal |= triangle;
+    return triangle || is_all_zero(mask);
+}
+
+/* ---- the operator ---------------------------------------------------------------------------- */
+
+/* [N, heads, T, D] of input `i`, which may be [N, T, heads D]; NULL: neither. */
+static rp_err find_heads(const rp_onnx_visit *visit, uint32_t i, int64_t heads,
+                         const rp_onnx_view **out) {
+    rp_arena *arena = visit->graph->arena;
+    const rp_onnx_value *in = rp_onnx_in(visit, i);
+    const rp_onnx_dims *dims = in && in->view ? &in->view->dims : NULL;
+    rp_err err = RP_OK;
+    *out = NULL;
+    if (!dims || in->state != RP_ONNX_DYNAMIC) {
+        return RP_OK;
+    }
+    if (dims->rank == 4) {
+        *out = in->view;
+    } else if (dims->rank == 3 && heads > 0 && dims->dim[2] % heads == 0) {
+        const rp_onnx_dims split = {
+            .rank = 4,
+            .dim = {dims->dim[0], dims->dim[1], heads, dims->dim[2] / heads},
+            .count = dims->count};
+        RP_TRY(rp_onnx_view_reshape(arena, in->view, &split, out));
+        if (*out) {
+            RP_TRY(rp_onnx_view_transpose(arena, *out, swap_heads, out));
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_onnx_layer_attention(const rp_onnx_visit *visit, bool *done) {
+    const rp_onnx_node *node = visit->node;
+    const rp_onnx_value *in = rp_onnx_in(visit, 0);
+    const int64_t heads = rp_onnx_int(node, "q_num_heads", 0);
+    pattern p = {.causal = rp_onnx_int(node, "is_causal", 0) != 0};
+    const rp_onnx_view *view;
+    rp_err err;
+    *done = false;
+    if (rp_onnx_float(node, "softcap", 0.0f) != 0.0f || rp_onnx_in(visit, 4) ||
+        rp_onnx_in(visit, 5)) {
+        return rp_onnx_refuse(visit, "softcap, past keys and past values cannot be trained here");
+    }
+    if (!read_mask(visit, 3, &p.causal)) {
+        return rp_onnx_refuse(visit, "only a causal mask can be trained here");
+    }
+    RP_TRY(find_heads(visit, 0, heads, &p.q));
+    RP_TRY(find_heads(visit, 1, rp_onnx_int(node, "kv_num_heads", heads), &p.k));
+    RP_TRY(find_heads(visit, 2, rp_onnx_int(node, "kv_num_heads", heads), &p.v));
+    if (!p.q || !p.k || !p.v) {
+        return RP_OK;
+    }
+    if (rp_onnx_int(node, "is_causal", 0) != 0 && p.q->dims.dim[2] != p.k->dims.dim[2]) {
+        return rp_onnx_refuse(visit, "a causal mask between sequences of two lengths cannot be "
+                                     "trained here");
+    }
+    p.scale = (double)rp_onnx_float(node, "scale", 0.0f);
+    p.scale = p.scale != 0.0 ? p.scale : 1.0 / sqrt((double)p.q->dims.dim[3]);
+    RP_TRY(emit_attention(visit, &p, &view, done));
+    if (*done && in->view->dims.rank == 3) {
+        const rp_onnx_dims rows = {
+            .rank = 3,
+            .dim = {view->dims.dim[0], view->dims.dim[2], view->dims.dim[1] * view->dims.dim[3]},
+            .count = view->dims.count};
+        RP_TRY(rp_onnx_view_transpose(visit->graph->arena, view, swap_heads, &view));
+        RP_TRY(rp_onnx_view_reshape(visit->graph->arena, view, &rows, &view));
+    }
+    if (*done) {
+        rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, view);
+    }
+fail:
+    return err;
+}
+
+/* ---- the pattern ----------------------------------------------------------------------------- */
+
+/* Takes factors off input `i` of a node: the node before it is a product or quotient with a number.
+ * *node becomes the node and *i the input that has the rest. */
+static void take_factors(rp_onnx_visit *node, uint32_t *i, double *scale) {
+    rp_onnx_visit factor;
+    float number;
+    for (uint32_t steps = 0; steps < 4; steps++) {
+        const bool product = rp_onnx_producer(node, *i, "Mul", &factor);
+        if (!product && !rp_onnx_producer(node, *i, "Div", &factor)) {
+            return;
+        }
+        const bool second = rp_onnx_const_number(&factor, 1, &number);
+        if (!second && !(product && rp_onnx_const_number(&factor, 0, &number))) {
+            return;
+        }
+        *scale *= product ? (double)number : 1.0 / (double)number;
+        *i = second ? 0 : 1;
+        *node = factor;
+    }
+}
+
+/* Where(IsNaN(p), 0, p): p of rows without keys, which a layer of attention has as 0 anyway. */
+static bool replaces_nan(const rp_onnx_visit *where) {
+    rp_onnx_visit test;
+    return rp_onnx_producer(where, 0, "IsNaN", &test) && rp_onnx_in(where, 1) &&
+           rp_onnx_is_zero(where, 1) && rp_onnx_same_value(&test, 0, where, 2);
+}
+
+/* From the last product back to the softmax: dropout, and what replaces NaN of rows without keys.
+ */
+static bool find_softmax(const rp_onnx_visit *visit, rp_onnx_visit *softmax, float *dropout) {
+    rp_onnx_visit at = *visit;
+    rp_onnx_visit other;
+    uint32_t i = 0;
+    for (uint32_t steps = 0; steps < 4; steps++) {
+        if (rp_onnx_producer(&at, i, "Softmax", softmax)) {
+            return true;
+        }
+        if (rp_onnx_producer(&at, i, "Dropout", &other)) {
+            *dropout = 0.5f;
+            (void)rp_onnx_const_number(&other, 1, dropout);
+            i = 0;
+        } else if (rp_onnx_producer(&at, i, "Where", &other) && replaces_nan(&other)) {
+            i = 2;
+        } else {
+            return false;
+        }
+        at = other;
+    }
+    return false;
+}
+
+/* Masks that are initialisers are no parameters. */
+static rp_err read_constant_mask(const rp_onnx_visit *sum) {
+    const rp_err err = rp_onnx_make_const(sum, 0);
+    return err == RP_OK ? rp_onnx_make_const(sum, 1) : err;
+}
+
+/* From the softmax back to the first product; the mask is between them. */
+static bool find_scores(const rp_onnx_visit *softmax, rp_onnx_visit *scores, pattern *p) {
+    rp_onnx_visit at = *softmax;
+    rp_onnx_visit mask;
+    uint32_t i = 0;
+    const int64_t axis = rp_onnx_int(softmax->node, "axis", -1);
+    const rp_onnx_value *in = rp_onnx_in(softmax, 0);
+    if (!in || (axis != -1 && axis != (int64_t)in->view->dims.rank - 1)) {
+        return false;
+    }
+    take_factors(&at, &i, &p->scale);
+    if (rp_onnx_producer(&at, i, "Add", &mask)) {
+        if (read_constant_mask(&mask) != RP_OK) {
+            return false;
+        }
+        const bool second = rp_onnx_in_is(&mask, 1, RP_ONNX_CONST);
+        if (!read_mask(&mask, second, &p->causal)) {
+            return false;
+        }
+        i = !second;
+        at = mask;
+    } else if (rp_onnx_producer(&at, i, "Where", &mask)) {
+        const rp_onnx_value *condition = rp_onnx_in(&mask, 0);
+        const bool kept_first = rp_onnx_in_is(&mask, 1, RP_ONNX_DYNAMIC);
+        if (!condition->view || !is_causal(condition, kept_first ? is_true : is_false)) {
+            return false;
+        }
+        p->causal = true;
+        i = kept_first ? 1 : 2;
+        at = mask;
+    }
+    take_factors(&at, &i, &p->scale);
+    return rp_onnx_producer(&at, i, "MatMul", scores);
+}
+
+/* [N, heads, T, D] of an input of a product, [N, T, D] being one head; NULL: neither. */
+static rp_err find_operand(const rp_onnx_visit *scores, uint32_t input, double *scale,
+                           const rp_onnx_view **out) {
+    rp_onnx_visit at = *scores;
+    uint32_t i = input;
+    take_factors(&at, &i, scale);
+    const rp_onnx_value *in = rp_onnx_in(&at, i);
+    const rp_onnx_dims *dims = in && in->view ? &in->view->dims : NULL;
+    *out = NULL;
+    if (!dims || in->state != RP_ONNX_DYNAMIC || dims->rank < 3 || dims->rank > 4) {
+        return RP_OK;
+    }
+    const rp_onnx_dims one = {
+        .rank = 4, .dim = {dims->dim[0], 1, dims->dim[1], dims->dim[2]}, .count = dims->count};
+    return rp_onnx_view_reshape(scores->graph->arena, in->view, dims->rank == 4 ? dims : &one, out);
+}
+
+rp_err rp_onnx_match_attention(const rp_onnx_visit *visit, bool *done) {
+    static const int64_t turn[] = {0, 1, 3, 2};
+    rp_arena *arena = visit->graph->arena;
+    pattern p = {.scale = 1.0};
+    double unscaled = 1.0;
+    rp_onnx_visit softmax;
+    rp_onnx_visit scores;
+    const rp_onnx_view *view;
+    rp_err err;
+    *done = false;
+    if (!find_softmax(visit, &softmax, &p.dropout) || !find_scores(&softmax, &scores, &p)) {
+        return rp_onnx_refuse_operands(
+            visit, "a product of two values that is no part of attention cannot "
+                   "be trained here");
+    }
+    RP_TRY(find_operand(&scores, 0, &p.scale, &p.q));
+    RP_TRY(find_operand(&scores, 1, &p.scale, &p.k));
+    RP_TRY(find_operand(visit, 1, &unscaled, &p.v));
+    if (p.k) {
+        RP_TRY(rp_onnx_view_transpose(arena, p.k, turn, &p.k));
+    }
+    if (!p.q || !p.k || !p.v || unscaled != 1.0) {
+        return RP_OK;
+    }
+    RP_TRY(emit_attention(visit, &p, &view, done));
+    if (*done && rp_onnx_in(visit, 1)->view->dims.rank == 3) {
+        const rp_onnx_dims one = {.rank = 3,
+                                  .dim = {view->dims.dim[0], view->dims.dim[2], view->dims.dim[3]},
+                                  .count = view->dims.count};
+        RP_TRY(rp_onnx_view_reshape(arena, view, &one, &view));
+    }
+    if (*done) {
+        rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, view);
+    }
+fail:
+    return err;
+}

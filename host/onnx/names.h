@@ -1,0 +1,18 @@
+/* Names of layers and of their tensors. Private to the room. */
+#ifndef RP_ONNX_NAMES_H
+#define RP_ONNX_NAMES_H
+
+#include "onnx/graph.h"
+
+/* Names the live layers and their parameters. A tensor keeps its name, which is that of PyTorch's
+ * state_dict; a layer is called by the common part of its tensors' names, or by the module and the
+ * kind. Names that no model file can have are findings, or are changed with a note. errors MEMORY
+ */
+rp_err rp_onnx_name_layers(rp_onnx_graph *graph, rp_onnx_findings *findings) RP_MUST_CHECK;
+
+/* Findings on parameters that torch.export lists and the file lacks. Up to `tied` of them are the
+ * second names of tensors that layers share, which is a note. errors MEMORY */
+rp_err rp_onnx_check_signature(const rp_onnx_model *model, uint32_t tied,
+                               rp_onnx_findings *findings, rp_onnx_findings *notes) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,295 @@
+#include "onnx/visit.h"
+
+#include <string.h>
+
+#include "onnx/constants.h"
+#include "onnx/layers.h"
+#include "onnx/ops.h"
+#include "onnx/tensor.h"
+
+/* ---- one node -------------------------------------------------------------------------------- */
+
+/* What the inputs are. */
+typedef struct {
+    uint32_t unknown, params, dynamic;
+} inputs;
+
+static inputs count_inputs(const rp_onnx_visit *visit) {
+    inputs sum = {0};
+    for (uint32_t i = 0; i < visit->node->input_count; i++) {
+        const rp_onnx_value *in = rp_onnx_in(visit, i);
+        sum.unknown += in && in->state == RP_ONNX_UNKNOWN;
+        sum.params += in && in->state == RP_ONNX_PARAM;
+        sum.dynamic += in && in->state == RP_ONNX_DYNAMIC;
+    }
+    return sum;
+}
+
+/* Inputs up to inputs_min are there. */
+static bool has_inputs(const rp_onnx_visit *visit, const rp_onnx_op *op) {
+    bool good = visit->node->input_count <= op->inputs_max;
+    for (uint32_t i = 0; i < op->inputs_min; i++) {
+        good = good && rp_onnx_in(visit, i);
+    }
+    return good;
+}
+
+/* Initialisers that are computed with before they reach a layer are constants. */
+static rp_err read_params_as_constants(const rp_onnx_visit *visit) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < visit->node->input_count && err == RP_OK; i++) {
+        err = rp_onnx_make_const(visit, i);
+    }
+    return err;
+}
+
+/* Constants, or parameters as such. */
+static rp_err try_fold(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *done) {
+    rp_err err = RP_OK;
+    if (op->fold && count_inputs(visit).params > 0) {
+        RP_TRY(read_params_as_constants(visit));
+    }
+    if (op->fold && count_inputs(visit).params == 0) {
+        RP_TRY(op->fold(visit, done));
+    }
+    if (!*done && !visit->graph->why[visit->index]) {
+        RP_TRY(rp_onnx_refuse(visit, "it computes with weights before a layer, or with constants "
+                                     "that are too large"));
+    }
+fail:
+    return err;
+}
+
+static rp_err try_layer(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *done) {
+    rp_onnx_graph *graph = visit->graph;
+    rp_err err = RP_OK;
+    if (op->layer) {
+        RP_TRY(op->layer(visit, done));
+    } else {
+        RP_TRY(rp_onnx_refuse(visit, "this operator cannot be trained here"));
+    }
+    if (*done) {
+        graph->why[visit->index] = NULL;
+        return RP_OK;
+    }
+    graph->refused[visit->index] = true;
+    if (op->shape) {
+        RP_TRY(op->shape(visit, done));
+    }
+fail:
+    return err;
+}
+
+static rp_err visit_known(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *done) {
+    const inputs in = count_inputs(visit);
+    rp_err err = RP_OK;
+    if (!has_inputs(visit, op)) {
+        return rp_onnx_refuse(visit, "it has an unexpected number of inputs");
+    }
+    if (in.unknown > 0) {
+        return RP_OK;
+    }
+    if (op->fold && in.params + in.dynamic == 0) {
+        RP_TRY(op->fold(visit, done));
+    }
+    if (!*done && op->arrange) {
+        RP_TRY(op->arrange(visit, done));
+    }
+    if (!*done && in.dynamic > 0) {
+        if (op->arrange && !op->layer && !op->shape) {
+            return rp_onnx_refuse_operands(visit,
+                                           "this arrangement of elements cannot be followed");
+        }
+        RP_TRY(try_layer(visit, op, done));
+    } else if (!*done) {
+        RP_TRY(try_fold(visit, op, done));
+    }
+fail:
+    return err;
+}
+
+/* A value of an unsupported node has the shape that the file states, so that later nodes can be
+ * judged. */
+static rp_err give_stated_shapes(const rp_onnx_visit *visit) {
+    const rp_onnx_graph *graph = visit->graph;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < visit->node->output_count; i++) {
+        const uint32_t value = visit->node->output[i];
+        rp_onnx_dims dims;
+        if (value == RP_ONNX_NONE || graph->value[value].state != RP_ONNX_UNKNOWN) {
+            continue;
+        }
+        rp_onnx_info info = graph->model->info[value];
+        if (info.shaped && info.rank > 0 && info.dim[0] < 0) {
+            info.dim[0] = graph->batch;
+        }
+        if (info.shaped && rp_onnx_dims_of(info.rank, info.dim, &dims)) {
+            RP_TRY(rp_onnx_give_expression(visit, i, rp_onnx_type_is_whole(info.type), &dims));
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err visit_node(rp_onnx_graph *graph, uint32_t index) {
+    const rp_onnx_visit visit = {
+        .graph = graph, .node = &graph->model->node[index], .index = index};
+    const rp_onnx_node *node = visit.node;
+    const rp_onnx_op *op = node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
+    bool done = false;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (node->output[i] != RP_ONNX_NONE) {
+            graph->value[node->output[i]].node = index;
+        }
+    }
+    if (node->domain[0]) {
+        RP_TRY(rp_onnx_refuse(&visit, "domain %.60s: only operators of ai.onnx can be read",
+                              node->domain));
+    } else if (node->has_graph) {
+        RP_TRY(rp_onnx_refuse(&visit, "a node with a graph of its own cannot be trained here"));
+    } else if (!op) {
+        RP_TRY(rp_onnx_refuse(&visit, "this operator cannot be trained here"));
+    } else {
+        RP_TRY(visit_known(&visit, op, &done));
+    }
+    if (!done) {
+        graph->refused[index] = true;
+        RP_TRY(give_stated_shapes(&visit));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_onnx_visit_nodes(rp_onnx_graph *graph) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; err == RP_OK && i < graph->model->node_count; i++) {
+        err = visit_node(graph, i);
+    }
+    return err;
+}
+
+/* ---- what the output depends on -------------------------------------------------------------- */
+
+/* Values and layers that are still to be looked at. */
+typedef struct {
+    rp_onnx_graph *graph;
+    bool *seen; /* by value */
+    uint32_t *value;
+    uint32_t value_count;
+    uint32_t *layer;
+    uint32_t layer_count;
+    bool *live_node; /* by node: the output depends on it, and no layer computes it */
+} search;
+
+static void want_value(search *s, uint32_t value) {
+    if (!s->seen[value]) {
+        s->seen[value] = true;
+        s->value[s->value_count++] = value;
+    }
+}
+
+static void want_layer(search *s, uint32_t layer) {
+    if (!s->graph->layer[layer].live) {
+        s->graph->layer[layer].live = true;
+        s->layer[s->layer_count++] = layer;
+    }
+}
+
+/* Each leaf of a value is a layer's output, or the node that gives it has to be looked at. */
+static void follow_value(search *s, uint32_t value) {
+    const rp_onnx_graph *graph = s->graph;
+    const rp_onnx_value *v = &graph->value[value];
+    const uint32_t leaf = v->view ? rp_onnx_view_only_leaf(v->view) : value;
+    if (v->state == RP_ONNX_CONST || v->state == RP_ONNX_PARAM || leaf == RP_ONNX_NONE) {
+        return;
+    }
+    if (graph->value[leaf].layer != RP_ONNX_NONE) {
+        want_layer(s, graph->value[leaf].layer);
+        return;
+    }
+    const uint32_t index = graph->value[leaf].node;
+    if (index == RP_ONNX_NONE) {
+        return;
+    }
+    s->live_node[index] = true;
+    const rp_onnx_node *node = &graph->model->node[index];
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (node->input[i] != RP_ONNX_NONE) {
+            want_value(s, node->input[i]);
+        }
+    }
+}
+
+static rp_err new_search(rp_onnx_graph *graph, search *s) {
+    rp_err err;
+    *s = (search){.graph = graph};
+    RP_TRY(RP_ARENA_NEW(graph->arena, graph->value_count + 1, &s->seen));
+    RP_TRY(RP_ARENA_NEW(graph->arena, graph->value_count + 1, &s->value));
+    RP_TRY(RP_ARENA_NEW(graph->arena, graph->layer_count + 1, &s->layer));
+    RP_TRY(RP_ARENA_NEW(graph->arena, graph->model->node_count + 1, &s->live_node));
+fail:
+    return err;
+}
+
+static rp_err add_findings(const search *s, rp_onnx_findings *findings) {
+    const rp_onnx_graph *graph = s->graph;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < graph->model->node_count && err == RP_OK; i++) {
+        const rp_onnx_node *node = &graph->model->node[i];
+        const char *output = node->output_count > 0 && node->output[0] != RP_ONNX_NONE
+                                 ? graph->model->value[node->output[0]]
+                                 : "";
+        if (s->live_node[i] && graph->why[i]) {
+            err = rp_onnx_add_node_finding(findings, node->op, node->name, output, graph->why[i]);
+        }
+    }
+    return err;
+}
+
+/* The output as a layer; a last arrangement of it becomes a layer of its own. */
+static rp_err read_output(rp_onnx_graph *graph, uint32_t *layer, bool *done) {
+    const uint32_t value = graph->model->output[0];
+    uint32_t in = value;
+    const rp_onnx_node end = {
+        .name = "", .op = "output", .domain = "", .input_count = 1, .input = &in};
+    const rp_onnx_visit visit = {.graph = graph, .node = &end, .index = graph->model->node_count};
+    *done = false;
+    return rp_onnx_read_input(&visit, 0, layer, done);
+}
+
+rp_err rp_onnx_collect(rp_onnx_graph *graph, rp_onnx_findings *findings, uint32_t *layer) {
+    const rp_onnx_model *model = graph->model;
+    search s;
+    bool done = false;
+    rp_err err = RP_OK;
+    *layer = RP_ONNX_NONE;
+    if (model->output_count == 0) {
+        return RP_OK;
+    }
+    RP_TRY(read_output(graph, layer, &done));
+    RP_TRY(new_search(graph, &s));
+    if (done) {
+        want_layer(&s, *layer);
+    } else {
+        *layer = RP_ONNX_NONE;
+        want_value(&s, model->output[0]);
+    }
+    while (s.value_count + s.layer_count > 0) {
+        if (s.layer_count > 0) {
+            const rp_onnx_layer *at = &graph->layer[s.layer[--s.layer_count]];
+            for (uint32_t i = 0; at->kind && i < at->from_count; i++) {
+                want_layer(&s, at->from[i]);
+            }
+        } else {
+            follow_value(&s, s.value[--s.value_count]);
+        }
+    }
+    RP_TRY(add_findings(&s, findings));
+    if (!done && graph->why[model->node_count]) {
+        RP_TRY(rp_onnx_add_finding(findings, "output", "output %s: %s",
+                                   model->value[model->output[0]], graph->why[model->node_count]));
+    }
+fail:
+    return err;
+}

@@ -1,0 +1,268 @@
+"""import and inspect of ONNX models: tiny ones that are written here, and PyTorch's nets with their
+weights after ten steps, where a folder shared/reference/models is next to the project."""
+import json
+import os
+import re
+import unittest
+
+import npz
+import onnx_file as onnx
+from program import SOURCE, Case, few_when_short, main, steps_of
+
+REFERENCE = SOURCE.parent / "shared" / "reference" / "models"
+
+# Reference nets: in the short form only the first ones.
+NETS = ("lenet-bn", "resnet-mini", "squeeze-mini", "autoencoder", "char-lstm", "gpt-mini")
+
+
+def net(batch="batch", extra=(), weights=None):
+    """x [batch, 3] -> linear -> relu -> linear [batch, 2]."""
+    first = weights or onnx.tensor("a.weight", (4, 3), [0.5] * 12)
+    return onnx.model(
+        [onnx.node("Gemm", ["x", "a.weight", "a.bias"], ["h"], transB=1),
+         onnx.node("Relu", ["h"], ["r"]),
+         *extra,
+         onnx.node("Gemm", ["r", "b.weight"], ["y"], transB=1)],
+        [first, onnx.tensor("a.bias", (4,), [1, 2, 3, 4]),
+         onnx.tensor("b.weight", (2, 4), [0.25] * 8)],
+        [onnx.value("x", (batch, 3))], [onnx.value("y", (batch, 2))])
+
+
+class Files(Case):
+    def write(self, data, name="net.onnx"):
+        path = self.dir / name
+        path.write_bytes(data)
+        return path
+
+    def convert(self, path, *words, code=0):
+        return self.ringpipe("import", path, "-o", self.dir / "net.yaml", "--weights",
+                             self.dir / "net.safetensors", *words, code=code)
+
+    def refusal(self, path, *words):
+        """The message; nothing is written."""
+        _, err = self.convert(path, *words, code=2)
+        left = {p.name for p in self.dir.iterdir()}
+        self.assertFalse({name for name in left if name.startswith(("net.yaml", "net.safe"))}, left)
+        return err
+
+
+class Small(Files):
+    def test_both_files_are_written(self):
+        out, _ = self.convert(self.write(net()))
+        self.assertIn("3 layers", out)
+        text = (self.dir / "net.yaml").read_text()
+        self.assertEqual(re.sub(r" *#.*", "", text).split("\n")[2:], [
+            "input: [3]",
+            "layers:",
+            "  - {name: a, kind: dense, out: 4}",
+            "  - {name: r, kind: relu}",
+            "  - {name: b, kind: dense, out: 2, bias: false}",
+            ""])
+        tensors = npz.read_safetensors(self.dir / "net.safetensors")
+        self.assertEqual(tensors["a.bias"], ([4], (1.0, 2.0, 3.0, 4.0)))
+        self.assertEqual(set(tensors), {"a.weight", "a.bias", "b.weight"})
+        out, _ = self.ringpipe("inspect", self.dir / "net.yaml")
+        self.assertIn("for each sample of [3]", out)
+
+    def test_json(self):
+        out, _ = self.convert(self.write(net()), "--format", "json")
+        told = json.loads(out)
+        self.assertEqual((told["layers"], told["tensors"], told["parameters"]), (3, 3, 24))
+        self.assertEqual(told["kinds"], {"dense": 2, "relu": 1})
+        out, _ = self.ringpipe("inspect", self.dir / "net.onnx", "--format", "json")
+        told = json.loads(out)
+        self.assertEqual(told["operators"], {"Gemm": 2, "Relu": 1})
+        self.assertEqual(told["inputs"], [{"name": "x", "type": "FLOAT [batch, 3]",
+                                           "shape": ["batch", 3]}])
+        self.assertEqual((told["imports"], told["findings"]), (True, []))
+
+    def test_files_are_not_replaced_unasked(self):
+        path = self.write(net())
+        (self.dir / "net.yaml").write_text("mine")
+        _, err = self.convert(path, code=2)
+        self.assertIn("exists already; replace it with --yes", err)
+        self.assertEqual((self.dir / "net.yaml").read_text(), "mine")
+        self.convert(path, "--yes")
+        self.assertIn("layers:", (self.dir / "net.yaml").read_text())
+        err = self.refused("import", path, "-o", path, "--weights", self.dir / "w", "--yes")
+        self.assertIn("one of the files that are read", err)
+        err = self.refused("import", path, "-o", self.dir / "w", "--weights", self.dir / "w")
+        self.assertIn("are one file", err)
+
+    def test_all_reasons_come_at_once(self):
+        extra = [onnx.node("GridSample", ["r"], ["g"]), onnx.node("Fused", ["g"], ["f"],
+                                                                 domain="com.microsoft")]
+        data = net(extra=extra).replace(b"\x0a\x01r\x0a\x08b.weight", b"\x0a\x01f\x0a\x08b.weight")
+        path = self.write(data)
+        err = self.refusal(path)
+        self.assertIn("GridSample: this operator cannot be trained here: node /g/GridSample "
+                      "(output g)", err)
+        self.assertIn("Fused: domain com.microsoft: only operators of ai.onnx can be read", err)
+        self.assertIn("nothing was written, for 2 reasons", err)
+        out, _ = self.ringpipe("inspect", path)
+        self.assertIn("import would refuse it", out)
+        self.assertIn("GridSample", out)
+        out, _ = self.ringpipe("inspect", path, "--format", "json")
+        self.assertEqual([f["op"] for f in json.loads(out)["findings"]], ["GridSample", "Fused"])
+
+    def test_twenty_reasons_and_a_count(self):
+        extra = [onnx.node(f"Strange{i}", ["r" if i == 0 else f"s{i - 1}"], [f"s{i}"])
+                 for i in range(25)]
+        data = onnx.model(
+            [onnx.node("Relu", ["x"], ["r"]), *extra], [], [onnx.value("x", ("batch", 3))],
+            [onnx.value("s24", ("batch", 2))])
+        err = self.refusal(self.write(data))
+        self.assertEqual(err.count("cannot be trained here"), 20)
+        self.assertIn("and 5 more reasons", err)
+
+    def test_versions(self):
+        data = onnx.model([onnx.node("Relu", ["x"], ["y"])], [], [onnx.value("x", ("n", 3))],
+                          [onnx.value("y", ("n", 3))], opset=9)
+        self.assertIn("opset 9: 13 to 23 can be read", self.refusal(self.write(data)))
+
+    def test_shapes(self):
+        data = onnx.model([onnx.node("Gather", ["e.weight", "tokens"], ["y"])],
+                          [onnx.tensor("e.weight", (5, 2), [0.0] * 10)],
+                          [onnx.value("tokens", ("batch", "time"), onnx.INT64)],
+                          [onnx.value("y", ("batch", "time", 2))])
+        path = self.write(data)
+        self.assertIn("input tokens has a free dimension `time`: give it, --shape tokens=N,...",
+                      self.refusal(path))
+        self.assertIn("no input is called 'ids'", self.refusal(path, "--shape", "ids=N,4"))
+        self.assertIn("has 2 sizes, found 3", self.refusal(path, "--shape", "tokens=N,4,4"))
+        self.convert(path, "--shape", "tokens=N,4")
+        self.assertIn("{shape: [4], type: i32}", (self.dir / "net.yaml").read_text())
+
+    def test_damaged_files(self):
+        data = net()
+        self.assertIn("is no valid protobuf", self.refusal(self.write(data[:-30])))
+        self.assertIn("is not an ONNX model", self.refusal(self.write(b"")))
+        wrong = onnx.tensor("a.weight", (4, 3), [0.5] * 11)
+        err = self.refusal(self.write(net(weights=wrong)))
+        self.assertIn("a.weight: raw data has 44 bytes, the shape [4, 3] of FLOAT needs 48", err)
+        err = self.refused("inspect", self.dir / "none.onnx")
+        self.assertIn("none.onnx", err)
+        bad = onnx.tensor("a.weight", (4, 3), [float("nan")] * 12)
+        self.assertIn("a value that is not finite", self.refusal(self.write(net(weights=bad))))
+
+
+class External(Files):
+    """Data in files of their own."""
+
+    def with_data(self, *entries):
+        return self.write(net(weights=onnx.external("a.weight", (4, 3), *entries)))
+
+    def test_data_next_to_the_model(self):
+        (self.dir / "w.bin").write_bytes(b"\0" * 16 + bytes(range(48)))
+        self.convert(self.with_data(("location", "w.bin"), ("offset", 16), ("length", 48)))
+        tensors = npz.read_safetensors(self.dir / "net.safetensors")
+        self.assertEqual(tensors["a.weight"][1][0], 3.820471434542632e-37)
+
+    def test_refusals(self):
+        (self.dir / "w.bin").write_bytes(b"\0" * 64)
+        (self.dir / "sub").mkdir()
+        os.symlink(self.dir / "w.bin", self.dir / "sub" / "link.bin")
+        os.symlink("/", self.dir / "root")
+        for entries, words in (
+            ([("location", "../w.bin")], "outside of the model's folder"),
+            ([("location", str(self.dir / "w.bin"))], "outside of the model's folder"),
+            ([("location", "")], "outside of the model's folder"),
+            ([("location", "sub/link.bin")], "is a symbolic link"),
+            ([("location", "root/etc/passwd")], "is not below folders of the model's folder"),
+            ([("location", "none.bin")], "does not exist"),
+            ([("location", "sub")], "not a regular file"),
+            ([("location", "w.bin"), ("offset", 17)], "are expected in w.bin, which has 64"),
+            ([("location", "w.bin"), ("offset", 2**64 - 16)], "offset or length"),
+            ([("location", "w.bin"), ("offset", 2**63)], "are expected in w.bin"),
+            ([("location", "w.bin"), ("length", 40)], "have 40 bytes, the shape needs 48"),
+            ([("location", "w.bin"), ("offset", "x")], "offset or length"),
+        ):
+            err = self.refusal(self.with_data(*entries))
+            self.assertIn(words, err, entries)
+            self.assertIn("tensor a.weight", err, entries)
+
+
+@unittest.skipUnless(REFERENCE.is_dir(), f"no reference nets next to the project ({REFERENCE})")
+class Reference(Case):
+    """Ten steps over three boards end with PyTorch's weights."""
+
+    def write_data(self, about, arrays):
+        for what, key, kinds in (("x", "x/" + next(iter(about["inputs"])), about["inputs"]),
+                                 ("y", "y", {"y": about["target"]})):
+            shape, numbers = arrays[key]
+            kind = "f4" if next(iter(kinds.values()))["type"] == "f32" else "i4"
+            for part, count in (("train", shape[0]), ("test", about["batch"])):
+                each = len(numbers) // shape[0]
+                npz.write_npy(self.dir / f"{what}_{part}.npy", kind, (count, *shape[1:]),
+                              numbers[: count * each])
+
+    def run_text(self, about):
+        """Batch statistics are those of a microbatch, so it is the batch then."""
+        ids = "i32" in [one["type"] for one in about["inputs"].values()]
+        usual = "" if ids else ", normalise: none"
+        part = about["batch"] if about["batchnorm"] else about["batch"] // 2
+        return f"""\
+model: net.yaml
+data: {{set: npy, path: ., shuffle: false{usual}}}
+ring: {{boards: 3}}
+train:
+  {{steps: {about["steps"]}, batch: {about["batch"]}, microbatch: {part}, init: net.safetensors}}
+loss: {json.dumps(about["loss"])}
+optimizer: {json.dumps(about["optimizer"])}
+schedule: gpipe
+cut: auto
+"""
+
+    def close_weights(self, about, arrays, start, end):
+        """MODELS: within 2e-3 of the way that a tensor went. Adam makes whole steps of gradients
+        that are only rounding noise: elements without a gradient do not count then."""
+        adam = about["optimizer"]["kind"].startswith("adam")
+        ways = {name: max(abs(a - b) for a, b in zip(arrays["w/" + name][1], numbers))
+                for name, (_, numbers) in start.items()}
+        longest = max(ways.values())
+        steepest = max(max(map(abs, numbers)) for key, (_, numbers) in arrays.items()
+                       if key.startswith("g/"))
+        for name, (_, found) in end.items():
+            wanted = arrays["w/" + name][1]
+            self.assertEqual(len(found), len(wanted), name)
+            slopes = arrays["g/" + name][1] if adam else None
+            least = max(1e-5 * max(map(abs, slopes)), 1e-6 * steepest) if adam else 0
+            error = max((abs(a - b) for i, (a, b) in enumerate(zip(found, wanted))
+                         if not adam or abs(slopes[i]) > least), default=0)
+            self.assertLessEqual(error, 2e-3 * max(ways[name], 1e-3 * longest), name)
+
+    def train(self, name):
+        about = json.loads((REFERENCE / f"{name}.json").read_text())
+        arrays = npz.read_npz(REFERENCE / f"{name}.npz")
+        self.ringpipe("import", REFERENCE / f"{name}.onnx", "-o", self.dir / "net.yaml",
+                      "--weights", self.dir / "net.safetensors")
+        text = (self.dir / "net.yaml").read_text()
+        text = re.sub(r"kind: dropout(, p: [\d.]+)?", "kind: dropout, p: 0", text)
+        (self.dir / "net.yaml").write_text(text)
+        start = npz.read_safetensors(self.dir / "net.safetensors")
+        self.assertEqual({"w/" + key for key in start},
+                         {key for key in arrays if key.startswith("w/")})
+        self.write_data(about, arrays)
+        self.ringpipe("train", self.run_file(self.run_text(about)), "--out", self.dir / "run",
+                      seconds=200)
+        losses = [step["loss"] for step in steps_of(self.dir / "run/log.jsonl")]
+        self.assertEqual(len(losses), about["steps"])
+        for found, wanted in zip(losses, arrays["loss"][1]):
+            self.assertLessEqual(abs(found - wanted), 1e-3 * abs(wanted))
+        self.close_weights(about, arrays, start,
+                           npz.read_safetensors(self.dir / "run/weights.safetensors"))
+
+
+for each in NETS:
+    def test(self, which=each):
+        self.train(which)
+    setattr(Reference, "test_" + each.replace("-", "_"), test)
+
+
+load_tests = few_when_short(
+    "Small.test_both_files_are_written", "Small.test_all_reasons_come_at_once",
+    "Small.test_damaged_files", "External.test_refusals", "Reference.test_gpt_mini",
+    sanitized=("Small.test_json", "Small.test_shapes"))
+
+if __name__ == "__main__":
+    main()
