@@ -11,7 +11,7 @@
 
 /* Rounds each element of x, in place, to a value of the format. */
 rp_err rp_storage_round(rp_device *device, rp_dtype format, const rp_tensor *x) RP_MUST_CHECK;
-/* The same, and stores the rounded values in `to`. */
+/* Rounds x as above, and stores the rounded values in `to`. */
 rp_err rp_storage_pack(rp_device *device, const rp_tensor *to, const rp_tensor *x) RP_MUST_CHECK;
 /* Sets x to the values of `from`; nothing is lost. */
 rp_err rp_storage_unpack(rp_device *device, const rp_tensor *x,

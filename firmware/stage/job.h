@@ -128,7 +128,7 @@ rp_range rp_job_slot_range(const rp_job *job, const rp_op *op);
 bool rp_job_is_last(const rp_job *job);
 /* Targets of a sample that can be right or wrong: the tokens of a sequence, or 1. */
 uint32_t rp_job_target_rows(const rp_job *job);
-/* The same in a step of `time` tokens, see rp_model_view; and the values of a sample's target. */
+/* Those rows in a step of `time` tokens, see rp_model_view, and the values of a sample's target. */
 uint32_t rp_job_target_rows_at(const rp_job *job, uint32_t time);
 uint32_t rp_job_target_width_at(const rp_job *job, uint32_t time);
 /* Input of rp_throttle_s() for an op of this stage in a step of `time` tokens (rp_model_view). */

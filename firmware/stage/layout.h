@@ -231,7 +231,7 @@ typedef struct {
     size_t sample_bytes;                 /* sum */
 } rp_boundary_tensors;
 rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad);
-/* The same in a step of `time` tokens (rp_model_view); 0: the longest. */
+/* Its tensors in a step of `time` tokens (rp_model_view); 0: the longest. */
 rp_boundary_tensors rp_layout_boundary_at(const rp_layout *layout, uint32_t time, bool upper,
                                           bool grad);
 /* Largest tensor in a parcel that enters or leaves the stage, including targets and data. Excludes

@@ -106,7 +106,7 @@ rp_err rp_opencl_commit(rp_opencl *e, uint64_t step) RP_MUST_CHECK;
 /* After a forward has written tensor t: rounds it, and packs it into the slot, if the layout says
  * so. */
 rp_err rp_opencl_store(rp_opencl *e, const rp_pass *pass, uint32_t t) RP_MUST_CHECK;
-/* The same for the tensors that have arrived. A codec may have changed their rounded values. */
+/* Stores the tensors that have arrived. A codec may have changed their rounded values. */
 rp_err rp_opencl_store_inputs(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 /* After a recomputation has written it; the slot has its bits already. */
 rp_err rp_opencl_store_again(rp_opencl *e, uint32_t t) RP_MUST_CHECK;

@@ -146,6 +146,11 @@ cut: []
             if name == "judged":
                 self.assertEqual(summary["verify"]["wrong"], 0)
                 self.assertGreater(summary["verify"]["microbatches"], 0)
+        for boards in (1, 3):
+            self.train(self.run_yaml, f"bf16-{boards}", f"ring.boards={boards}",
+                       f"cut={CUTS[boards]}", "train.storage={activations: bf16}")
+        self.assertEqual(self.bytes_of("bf16-1"), self.bytes_of("bf16-3"))
+        self.assertNotEqual(self.bytes_of("bf16-1"), self.bytes_of("plain"))
         umpipe = "schedule={kind: umpipe, forward: [4, 3, 5], backward: [5, 8, 4]}"
         for name, *keys in (("umpipe", umpipe), ("f16", "links.codec=f16"),
                             ("int8", "links.codec=int8")):
