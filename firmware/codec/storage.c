@@ -51,26 +51,25 @@ fail:
     return err;
 }
 
-rp_err rp_storage_pack(rp_device *device, const rp_tensor *to, const rp_tensor *x) {
+/* Runs a kernel from one view to another; `packed` is the one in 16 bits. */
+static rp_err convert(rp_device *device, const char *what, const rp_tensor *to,
+                      const rp_tensor *from, const rp_tensor *packed) {
+    const rp_tensor *x = packed == to ? from : to;
     rp_launch launch;
     rp_err err;
-    RP_TRY(check_views(x, to->dtype, to));
-    RP_TRY(begin_launch(device, "pack", to->dtype, &launch));
+    RP_TRY(check_views(x, packed->dtype, packed));
+    RP_TRY(begin_launch(device, what, packed->dtype, &launch));
     rp_arg_tensor(&launch, to);
-    rp_arg_tensor(&launch, x);
+    rp_arg_tensor(&launch, from);
     RP_TRY(run_launch(&launch, x));
 fail:
     return err;
 }
 
+rp_err rp_storage_pack(rp_device *device, const rp_tensor *to, const rp_tensor *x) {
+    return convert(device, "pack", to, x, to);
+}
+
 rp_err rp_storage_unpack(rp_device *device, const rp_tensor *x, const rp_tensor *from) {
-    rp_launch launch;
-    rp_err err;
-    RP_TRY(check_views(x, from->dtype, from));
-    RP_TRY(begin_launch(device, "unpack", from->dtype, &launch));
-    rp_arg_tensor(&launch, x);
-    rp_arg_tensor(&launch, from);
-    RP_TRY(run_launch(&launch, x));
-fail:
-    return err;
+    return convert(device, "unpack", x, from, from);
 }

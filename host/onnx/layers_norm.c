@@ -92,7 +92,9 @@ static uint32_t count_axes(const rp_onnx_visit *visit) {
     return axis >= 1 && axis < rank ? (uint32_t)(rank - axis) : 0;
 }
 
-rp_err rp_onnx_layer_layernorm(const rp_onnx_visit *visit, bool *done) {
+/* A norm over the last axes, whose kind has this eps by default. */
+static rp_err emit_last_axes(const rp_onnx_visit *visit, const char *kind, float usual_eps,
+                             bool has_bias, bool *done) {
     const uint32_t axes = count_axes(visit);
     char eps[32];
     char keys[80];
@@ -101,21 +103,16 @@ rp_err rp_onnx_layer_layernorm(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     (void)snprintf(keys, sizeof keys, "dims: %u%s", axes,
-                   eps_text(rp_onnx_float(visit->node, "epsilon", 1e-5f), 1e-5f, ", ", eps));
-    return emit_norm(visit, "layernorm", keys, true, done);
+                   eps_text(rp_onnx_float(visit->node, "epsilon", 1e-5f), usual_eps, ", ", eps));
+    return emit_norm(visit, kind, keys, has_bias, done);
+}
+
+rp_err rp_onnx_layer_layernorm(const rp_onnx_visit *visit, bool *done) {
+    return emit_last_axes(visit, "layernorm", 1e-5f, true, done);
 }
 
 rp_err rp_onnx_layer_rmsnorm(const rp_onnx_visit *visit, bool *done) {
-    const uint32_t axes = count_axes(visit);
-    char eps[32];
-    char keys[80];
-    *done = false;
-    if (axes == 0) {
-        return RP_OK;
-    }
-    (void)snprintf(keys, sizeof keys, "dims: %u%s", axes,
-                   eps_text(rp_onnx_float(visit->node, "epsilon", 1e-5f), 1e-6f, ", ", eps));
-    return emit_norm(visit, "rmsnorm", keys, false, done);
+    return emit_last_axes(visit, "rmsnorm", 1e-6f, false, done);
 }
 
 /* From opset 21 on weight and bias have an element for each channel. */

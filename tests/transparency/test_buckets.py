@@ -228,8 +228,7 @@ cut: []
         self.assertRegex(text + said, "buckets of .* and 24 tokens: an epoch has")
 
 
-load_tests = few_when_short("Buckets.test_1f1b", "Buckets.test_pairs", "Buckets.test_resume",
-                            "Buckets.test_simulator")
+load_tests = few_when_short("Buckets.test_1f1b", "Buckets.test_resume", "Buckets.test_simulator")
 
 
 if __name__ == "__main__":
