@@ -142,7 +142,9 @@ class Additive(nn.Module):
 
 
 def name_of(layer, suffix):
-    return layer.get("names", {}).get(suffix, f"{layer['name']}.{suffix}")
+    """Of a parameter in the weights file."""
+    given = layer.get("names", {}).get(suffix, f"{layer['name']}.{suffix}")
+    return given["name"] if isinstance(given, dict) else given
 
 
 class Net(nn.Module):
@@ -195,9 +197,9 @@ class Net(nn.Module):
         if kind == "batchnorm":
             return nn.BatchNorm2d(x.shape[1])
         if kind == "groupnorm":
-            return nn.GroupNorm(get("groups"), x.shape[1], get("eps", 1e-5))
+            return nn.GroupNorm(get("groups"), x.shape[1], float(get("eps", 1e-5)))
         if kind == "layernorm":
-            return nn.LayerNorm(x.shape[-get("dims", x.dim() - 1):], get("eps", 1e-5))
+            return nn.LayerNorm(x.shape[-get("dims", x.dim() - 1):], float(get("eps", 1e-5)))
         if kind in ("maxpool", "avgpool"):
             pool = nn.MaxPool2d if kind == "maxpool" else nn.AvgPool2d
             more = {"ceil_mode": get("ceil_mode", False)}
@@ -266,4 +268,5 @@ class Net(nn.Module):
         tensors = read_safetensors(path)
         with torch.no_grad():
             for name, value in self.named():
-                value.copy_(tensors[name])
+                tensor = tensors[name]  # `dims` in the model file adds axes of size 1
+                value.copy_(tensor if tensor.dim() == value.dim() else tensor.view(value.shape))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "data/partition.h"
 #include "data/vocab.h"
 #include "lab/lab.h"
 #include "predict/beam.h"
@@ -135,6 +136,11 @@ const rp_option rp_cli_options[] = {
      0},
     TEXT("to", "DIR", to, "Folder to put the files in"),
     TEXT("from", "ADDRESS", from, "Address of a mirror: https, http or file"),
+    NUMBER("sites", "N", split.sites, RP_SITES_MAX, "Number of sites"),
+    TEXT("by", "RULE", split.by,
+         "iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp"),
+    NUMBER("least", "N", split.least, 1000000,
+           "Smallest number of samples of a site, for Dirichlet shares (default: 10)"),
     NUMBER("vocab", "N", vocab, RP_TOKENS_MAX, "Number of tokens, at least 260"),
 
     FLAG("quiet", 'q', quiet, "Print errors and the result, nothing else"),
@@ -271,7 +277,8 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_keys_trust},
     {"keys untrust", "NAME", 1, 1, "dir", "Remove a name from the trusted keys", NULL,
      rp_verb_keys_untrust},
-    {"data", "fetch|bpe", 0, 0, "", "Fetch data sets, and learn tokenisers", NULL, NULL},
+    {"data", "fetch|bpe|split", 0, 0, "", "Fetch and divide data sets, and learn tokenisers", NULL,
+     NULL},
     {"data fetch", "SET", 1, 1, "to! from format",
      "Fetch a data set's official files and verify their checksums", NULL, rp_verb_data_fetch},
     {"data bpe", "FILE...", 1, UINT32_MAX, "vocab! out:json! yes format",
@@ -279,6 +286,13 @@ const rp_cli_verb rp_cli_verbs[] = {
      "The files are texts in UTF-8. A run file takes the result as `tokens` of its data, and "
      "Hugging Face's tokenizers can load it.",
      rp_verb_data_bpe},
+    {"data split", "RUN.yaml", 1, 1, "sites! by seed least out:json! set yes format",
+     "Divide the training samples of a run's data set among sites",
+     "The file lists the samples of each site. A run file takes one site's samples with `split: "
+     "{file: FILE.json, site: site-0}` in its data. The table shows the samples of each class at "
+     "each site, and how even their classes are: 1 if all are equally frequent, 0 if there is only "
+     "one.",
+     rp_verb_data_split},
     {"import", "MODEL.onnx", 1, 1, "out:yaml! weights:to! shape yes format",
      "Make a model file and weights of an ONNX model",
      "The layers and tensors keep the names of the framework that wrote the model. If any operator "
@@ -352,6 +366,7 @@ rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *co
         .jobs = 1,
         .minutes = 5,
         .model = {.split = "test"},
+        .split = {.by = "iid", .least = 10},
         .sim = {.executor = "digest", .faults = "none", .seeds = {1, 1}},
         .draw = {.stages = 4, .micro = 8},
         .image = {.runner = "dd"},

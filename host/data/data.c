@@ -162,6 +162,11 @@ static rp_err read_norm(rp_data *data, rp_node *node) {
     RP_TRY(read_groups(data, node, "mean", -STATED_MAX, data->norm.mean));
     RP_TRY(read_groups(data, node, "std", 1 / STATED_MAX, data->norm.deviation));
     data->norm.known = (data->norm.known || stated) && word != 1;
+    if (word == 2 && data->sited) {
+        return rp_node_fail(rp_node_find(node, "normalise"),
+                            "each site would measure its own samples, so that one model would get "
+                            "inputs of different scales: give `mean` and `std` instead");
+    }
     if (word == 2) {
         err = measure_norm(data);
         err = err == RP_ERR_FORMAT ? report_bad(data) : err;
@@ -195,15 +200,37 @@ static rp_err refuse_changes(rp_node *node) {
     return RP_OK;
 }
 
-static rp_err hold_out(rp_arena *arena, rp_data *data, rp_node *node) {
-    rp_validation parts;
-    rp_err err = rp_validation_choose(arena, node, data->count[RP_SPLIT_TRAIN], data->seed, &parts);
-    if (err == RP_OK) {
-        data->part[RP_SPLIT_TRAIN] = parts.train;
-        data->part[RP_SPLIT_VALIDATION] = parts.validation;
-        data->count[RP_SPLIT_TRAIN] = parts.train_count;
-        data->count[RP_SPLIT_VALIDATION] = parts.validation_count;
+/* *out: the stored indices of the samples index[0..count) of a site. */
+static rp_err list_stored(rp_arena *arena, const uint32_t *site, const uint32_t *index,
+                          uint32_t count, const uint32_t **out) {
+    uint32_t *stored;
+    const rp_err err = RP_ARENA_NEW(arena, count + 1, &stored);
+    for (uint32_t i = 0; i < count && err == RP_OK; i++) {
+        stored[i] = site[index[i]];
     }
+    *out = err == RP_OK ? stored : NULL;
+    return err;
+}
+
+/* Holds samples out of the training part: of the set, or of a site. */
+static rp_err hold_out(rp_arena *arena, rp_data *data, rp_node *node) {
+    const uint32_t *site = data->part[RP_SPLIT_TRAIN];
+    rp_validation parts;
+    rp_err err;
+    RP_TRY(rp_validation_choose(arena, node, data->count[RP_SPLIT_TRAIN], data->seed, &parts));
+    if (parts.validation_count == 0) {
+        return RP_OK;
+    }
+    if (site) {
+        RP_TRY(list_stored(arena, site, parts.train, parts.train_count, &parts.train));
+        RP_TRY(
+            list_stored(arena, site, parts.validation, parts.validation_count, &parts.validation));
+    }
+    data->part[RP_SPLIT_TRAIN] = parts.train;
+    data->part[RP_SPLIT_VALIDATION] = parts.validation;
+    data->count[RP_SPLIT_TRAIN] = parts.train_count;
+    data->count[RP_SPLIT_VALIDATION] = parts.validation_count;
+fail:
     return err;
 }
 
@@ -303,6 +330,7 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_data
     RP_TRY(data->kind->open(arena, data, node, input ? input : &follows, class_target));
     RP_TRY(rp_node_u32(node, "workers", 1, WORKERS_MAX, &data->workers));
     RP_TRY(data->type == RP_I32 ? refuse_changes(node) : read_augment(data, node));
+    RP_TRY(rp_data_take_site(arena, data, node));
     RP_TRY(hold_out(arena, data, node));
     RP_TRY(rp_data_read_buckets(arena, data, node));
     RP_TRY(note_classes(arena, data));

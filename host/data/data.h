@@ -11,6 +11,7 @@
 #include "data/fields.h"
 #include "data/norm.h"
 #include "data/notes.h"
+#include "data/split_file.h"
 #include "data/vocab.h"
 
 /* Parts of a data set. VALIDATION: samples that `validation:` holds out of the training part. A
@@ -39,7 +40,7 @@ typedef struct rp_data {
     rp_dtype type;   /* of its elements: f32, or i32 for token ids */
     uint32_t inputs; /* of the model by name, as `parts` of rp_data_input */
     const rp_data_part *input;
-    uint32_t tokens;       /* ids are below it; 0: samples are not token ids */
+    uint32_t tokens; /* ids are below it; 0: samples are not token ids */
     /* Targets are consecutive tokens of a text, so that a loss in bits has a meaning: of a
      * character or byte, which a token is, or of a byte of the text that tokens of a BPE are. */
     enum { RP_BITS_NONE, RP_BITS_OF_TOKEN, RP_BITS_OF_BYTE } bits;
@@ -65,6 +66,7 @@ typedef struct rp_data {
     char delimiter;                  /* of a table */
     uint32_t count[RP_SPLITS];       /* samples */
     const uint32_t *part[RP_SPLITS]; /* [count]: stored index of each sample; NULL: identity */
+    bool sited;                      /* the training part is that of one site */
     uint32_t share, shares; /* the training part is sample `share` of every `shares` samples in each
                                epoch's order; shares 0: all samples */
     uint32_t shared;        /* training samples of all shares */
@@ -180,6 +182,19 @@ rp_split rp_data_scored(const rp_data *data);
  * USAGE: fewer samples than shares */
 rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares,
                           uint32_t batch) RP_MUST_CHECK;
+
+/* Reads `split: {file, site}` or none: reduces the training part of an open set to the samples of a
+ * site, and takes its validation part if it has one.
+ * errors  USAGE with the key's line: another set, an unknown site; those of rp_split_file_read();
+ *         of reading labels */
+rp_err rp_data_take_site(rp_arena *arena, rp_data *data, rp_node *keys) RP_MUST_CHECK;
+/* XXH3-64 of the kind, the sizes and the labels of the stored training samples, as text. */
+rp_err rp_data_split_digest(const rp_data *data, char out[RP_SPLIT_DIGEST]) RP_MUST_CHECK;
+
+/* Does a training sample have one class? */
+bool rp_data_has_class(const rp_data *data);
+/* The class of a stored training sample of such a set. errors  of reading it */
+rp_err rp_data_class(const rp_data *data, uint32_t stored, int32_t *out) RP_MUST_CHECK;
 
 /* Number of samples that an epoch's order is drawn from: those of all shares. */
 static inline uint32_t rp_data_drawn(const rp_data *data, rp_split split) {

@@ -11,8 +11,9 @@ enum { SHOWN_BYTES = 400 };
 
 /* Keys whose value is a path; `train.init` unless it is a map or `none`, `data.test` unless it is a
  * count, `data.tokens` if it ends in .json. */
-static const char *const keys[] = {"data.path",       "data.test",   "data.tokens", "train.init",
-                                   "train.init.from", "ring.roster", "keys"};
+static const char *const keys[] = {"data.path",       "data.test",  "data.tokens",
+                                   "data.split.file", "train.init", "train.init.from",
+                                   "ring.roster",     "keys"};
 
 static bool is_path(const char *key, const rp_node *node) {
     const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";

@@ -171,13 +171,15 @@ def ring_rate(args, net, batch, threads):
         folder = Path(name)
         data = write_text_data(net, folder, batch * steps) if net in TEXTS else \
             f"{{set: glyphs, size: {args.size}, train: {batch * steps}, test: 16}}"
+        loss = "{kind: cross-entropy, ignore: 0}" if TEXTS.get(net, ("",))[0] == PAIRS else \
+            "cross-entropy"
         run = folder / "run.yaml"
         run.write_text(f"""\
 model: {net}
 data: {data}
 ring: {{boards: {args.boards}, threads: {threads}}}
 train: {{steps: {steps}, batch: {batch}, seed: 1, eval_epochs: 0}}
-loss: cross-entropy
+loss: {loss}
 optimizer: {{kind: sgd, lr: 0.01, momentum: 0.9}}
 schedule: gpipe
 """)
@@ -214,6 +216,8 @@ def measure(args, net, batch, threads):
                 del theirs[mode]
             else:
                 theirs[mode].append(result)
+    if not theirs:
+        raise SystemExit(f"{net}: PyTorch ran in no mode")
     rates = {mode: median_of(results, "rate") for mode, results in theirs.items()}
     best = max(rates, key=rates.get)
     rate = median_of(ours, "rate")

@@ -13,6 +13,49 @@ import program
 from program import RUN
 
 
+class Sites(program.Case):
+    """`data split` divides a set, and a run trains on the samples of one site."""
+
+    def split(self, *words):
+        out, _ = self.ringpipe("data", "split", self.run_file(RUN), "--format", "json", "--out",
+                               "split.json", "--yes", *words)
+        return json.loads(out), json.loads((self.dir / "split.json").read_text())
+
+    def test_a_site(self):
+        answer, file = self.split("--sites", "4", "--by", "classes:5", "--seed", "3")
+        self.assertEqual([site["name"] for site in file["sites"]],
+                         ["site-0", "site-1", "site-2", "site-3"])
+        self.assertEqual(sum(site["samples"] for site in answer["sites"]), 256)
+        for site in answer["sites"]:
+            self.assertEqual(sum(site["classes"]), site["samples"])
+            self.assertEqual(sum(count > 0 for count in site["classes"]), 5)
+        samples = answer["sites"][2]["samples"]
+        text = RUN.replace("test: 64", "test: 64, split: {file: split.json, site: site-2}")
+        self.ringpipe("train", self.run_file(text), "--out", "out")
+        summary = json.loads((self.dir / "out/summary.json").read_text())
+        self.assertEqual(summary["samples"], samples)
+        self.assertEqual(summary["eval"]["samples"], 64)
+        # The same arguments give the same file; other sites give other samples.
+        before = (self.dir / "split.json").read_bytes()
+        self.split("--sites", "4", "--by", "classes:5", "--seed", "3")
+        self.assertEqual((self.dir / "split.json").read_bytes(), before)
+
+    def test_refusals(self):
+        self.split("--sites", "2")
+        run = self.run_file(RUN)
+        err = self.refused("data", "split", run, "--sites", "2", "--out", "split.json")
+        self.assertIn("split.json", err)
+        err = self.refused("data", "split", run, "--sites", "0", "--out", "other.json")
+        self.assertIn("--sites", err)
+        err = self.refused("data", "split", run, "--sites", "2", "--by", "luck", "--out",
+                           "other.json")
+        self.assertIn("dirichlet:ALPHA", err)
+        self.assertFalse((self.dir / "other.json").exists())
+        text = RUN.replace("train: 256, test: 64",
+                           "train: 255, test: 64, split: {file: split.json, site: site-1}")
+        self.assertIn("ringpipe data split", self.refused("train", self.run_file(text)))
+
+
 class Validation(program.Case):
     """data.validation scores a run on its way; the test part is read once, at the end."""
 

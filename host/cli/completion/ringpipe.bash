@@ -52,7 +52,7 @@ _ringpipe_names_of() {
         echo new show list trust untrust
         ;;
     data)
-        echo fetch bpe
+        echo fetch bpe split
         ;;
     # end
     esac
@@ -97,6 +97,7 @@ _ringpipe_options() {
     "keys untrust") echo --dir --quiet --verbose --help ;;
     "data fetch") echo --to --from --format --quiet --verbose --help ;;
     "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
+    "data split") echo --sites --by --seed --least --out --set --yes --format --quiet --verbose --help ;;
     "import") echo --out --weights --shape --yes --format --quiet --verbose --help ;;
     "inspect") echo --format --input --classes --shape --quiet --verbose --help ;;
     "list") echo --format --quiet --verbose --help ;;
@@ -112,6 +113,7 @@ _ringpipe_value() {
     *" --at-once") : ;;
     *" --beam") : ;;
     *" --board") _ringpipe_words "$(_ringpipe_names boards "")" "$3" ;;
+    *" --by") : ;;
     *" --cache") _ringpipe_dirs "$3" ;;
     *" --chunks") : ;;
     *" --classes") : ;;
@@ -132,6 +134,7 @@ _ringpipe_value() {
     *" --jobs") : ;;
     *" --keys") _ringpipe_dirs "$3" ;;
     *" --last-words") _ringpipe_files "*" "$3" ;;
+    *" --least") : ;;
     *" --lines") : ;;
     *" --listen") _ringpipe_words "tcp://" "$3" ;;
     *" --mbit") : ;;
@@ -159,6 +162,7 @@ _ringpipe_value() {
     *" --seeds") : ;;
     *" --set") _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$3" ;;
     *" --shape") : ;;
+    *" --sites") : ;;
     *" --slots") _ringpipe_dirs "$3" ;;
     *" --split") _ringpipe_words "test validation train" "$3" ;;
     *" --ssh-key") _ringpipe_files "pub" "$3" ;;

@@ -1,0 +1,220 @@
+/* data split: divides a training set among sites. */
+#include <math.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "base/json_print.h"
+#include "base/json_values.h"
+#include "cli/cli.h"
+#include "cli/output_file.h"
+#include "data/data.h"
+#include "data/partition.h"
+#include "run/runfile.h"
+
+enum { CLASSES_SHOWN_MAX = 20, SITES_SHOWN_MAX = 50 };
+
+/* What is divided, and the result. */
+typedef struct {
+    const rp_data *data;
+    rp_partition_rule rule;
+    rp_partition_samples samples;
+    rp_split_list list;
+    char digest[RP_SPLIT_DIGEST];
+    uint32_t *classes; /* [sites][classes]: samples of each class at each site; NULL: no classes */
+} divided;
+
+/* ---- dividing -------------------------------------------------------------------------------- */
+
+static rp_err read_labels(rp_arena *arena, divided *d) {
+    const rp_data *data = d->data;
+    int32_t *label;
+    rp_err err = RP_OK;
+    if (!rp_data_has_class(data)) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, d->samples.count + 1, &label));
+    for (uint32_t i = 0; i < d->samples.count; i++) {
+        RP_TRY(rp_data_class(data, i, &label[i]));
+    }
+    d->samples.label = label;
+    d->samples.classes = data->classes;
+fail:
+    return err;
+}
+
+/* Lists the samples of each site in ascending order. */
+static rp_err list_sites(rp_arena *arena, divided *d, const uint32_t *site) {
+    const rp_partition_samples *s = &d->samples;
+    rp_site_samples *made;
+    uint32_t **next;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, s->sites, &made));
+    RP_TRY(RP_ARENA_NEW(arena, s->sites, &next));
+    for (uint32_t i = 0; i < s->count; i++) {
+        made[site[i]].train_count++;
+    }
+    for (uint32_t k = 0; k < s->sites; k++) {
+        char *name;
+        RP_TRY(rp_arena_printf(arena, &name, "site-%u", k));
+        RP_TRY(RP_ARENA_NEW(arena, made[k].train_count + 1, &next[k]));
+        made[k].name = name;
+        made[k].train = next[k];
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        *next[site[i]]++ = i;
+    }
+    d->list.site = made;
+    d->list.sites = s->sites;
+fail:
+    return err;
+}
+
+static rp_err count_classes(rp_arena *arena, divided *d, const uint32_t *site) {
+    const rp_partition_samples *s = &d->samples;
+    rp_err err = RP_OK;
+    if (s->label) {
+        RP_TRY(RP_ARENA_NEW(arena, (size_t)s->sites * s->classes, &d->classes));
+        for (uint32_t i = 0; i < s->count; i++) {
+            d->classes[(size_t)site[i] * s->classes + (uint32_t)s->label[i]]++;
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err divide(rp_arena *arena, const rp_cli_args *args, divided *d) {
+    uint32_t *site;
+    rp_err err;
+    d->samples = (rp_partition_samples){.count = d->data->count[RP_SPLIT_TRAIN] +
+                                                 d->data->count[RP_SPLIT_VALIDATION],
+                                        .sites = args->split.sites,
+                                        .least = args->split.least,
+                                        .seed = args->sim.seeds.first};
+    RP_TRY(read_labels(arena, d));
+    RP_TRY(RP_ARENA_NEW(arena, d->samples.count + 1, &site));
+    RP_TRY(rp_partition_make(&d->rule, &d->samples, site));
+    RP_TRY(list_sites(arena, d, site));
+    RP_TRY(count_classes(arena, d, site));
+    RP_TRY(rp_data_split_digest(d->data, d->digest));
+    d->list.set = d->data->kind->name;
+    d->list.digest = d->digest;
+    d->list.rule = args->split.by;
+    d->list.seed = d->samples.seed;
+    d->list.samples = d->samples.count;
+fail:
+    return err;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* Entropy of a site's classes, as a fraction of that of equally many samples of each class; NAN:
+ * samples have no class. */
+static double evenness(const divided *d, uint32_t site) {
+    const uint32_t classes = d->samples.classes;
+    const double all = d->list.site[site].train_count;
+    double sum = 0;
+    if (!d->classes || classes < 2) {
+        return NAN;
+    }
+    for (uint32_t c = 0; c < classes; c++) {
+        const double share = d->classes[(size_t)site * classes + c] / all;
+        sum -= share > 0 ? share * log(share) : 0;
+    }
+    return sum / log(classes);
+}
+
+static void print_site(const divided *d, uint32_t site) {
+    const uint32_t classes = d->samples.classes;
+    (void)printf("%-10s %8u", d->list.site[site].name, d->list.site[site].train_count);
+    if (d->classes) {
+        (void)printf(" %8.2f", evenness(d, site));
+    }
+    for (uint32_t c = 0; d->classes && classes <= CLASSES_SHOWN_MAX && c < classes; c++) {
+        (void)printf(" %6u", d->classes[(size_t)site * classes + c]);
+    }
+    (void)printf("\n");
+}
+
+static void print_text(const divided *d, const char *path) {
+    (void)printf("%-10s %8s%s", "site", "samples", d->classes ? " evenness" : "");
+    for (uint32_t c = 0;
+         d->classes && d->samples.classes <= CLASSES_SHOWN_MAX && c < d->samples.classes; c++) {
+        (void)printf(" %6u", c);
+    }
+    (void)printf("\n");
+    for (uint32_t k = 0; k < d->list.sites && k < SITES_SHOWN_MAX; k++) {
+        print_site(d, k);
+    }
+    if (d->list.sites > SITES_SHOWN_MAX) {
+        (void)printf("... and %u more\n", d->list.sites - SITES_SHOWN_MAX);
+    }
+    (void)printf("%s: %u samples of '%s' at %u sites, %s, seed %llu\n", path, d->list.samples,
+                 d->list.set, d->list.sites, d->list.rule, (unsigned long long)d->list.seed);
+}
+
+static json_t *json_of_site(const divided *d, uint32_t site, bool *good) {
+    const uint32_t classes = d->samples.classes;
+    json_t *object = json_object();
+    json_t *counts = json_array();
+    rp_json_put(object, "name", json_string(d->list.site[site].name), good);
+    rp_json_put(object, "samples", rp_json_of_whole(d->list.site[site].train_count), good);
+    for (uint32_t c = 0; d->classes && c < classes; c++) {
+        json_t *count = rp_json_of_whole(d->classes[(size_t)site * classes + c]);
+        *good = json_array_append_new(counts, count) == 0 && *good;
+    }
+    rp_json_put(object, "classes", counts, good);
+    rp_json_put(object, "evenness", rp_json_of_real(evenness(d, site)), good);
+    return object;
+}
+
+static rp_err print_json(const divided *d, const char *path) {
+    bool good = true;
+    json_t *sites = json_array();
+    for (uint32_t k = 0; k < d->list.sites; k++) {
+        good = json_array_append_new(sites, json_of_site(d, k, &good)) == 0 && good;
+    }
+    json_t *object = json_object();
+    rp_json_put(object, "version", json_integer(1), &good);
+    rp_json_put(object, "file", rp_json_path(path), &good);
+    rp_json_put(object, "set", json_string(d->list.set), &good);
+    rp_json_put(object, "digest", json_string(d->list.digest), &good);
+    rp_json_put(object, "rule", json_string(d->list.rule), &good);
+    rp_json_put(object, "seed", rp_json_of_whole(d->list.seed), &good);
+    rp_json_put(object, "samples", rp_json_of_whole(d->list.samples), &good);
+    rp_json_put(object, "sites", sites, &good);
+    if (!good) {
+        json_decref(object);
+        return rp_fail(RP_ERR_MEMORY, "data split: no memory for the answer");
+    }
+    return rp_json_print(object, 0, stdout);
+}
+
+rp_err rp_verb_data_split(rp_arena *arena, const rp_cli_args *args) {
+    rp_runfile run = {0};
+    divided d = {.data = &run.data};
+    const char *set[RP_OPTION_ITEMS_MAX + 1];
+    rp_err err;
+    if (args->split.sites == 0 || args->split.sites > RP_SITES_MAX) {
+        return rp_fail(RP_ERR_USAGE, "data split: --sites: expected 1 to %d, found %u",
+                       RP_SITES_MAX, args->split.sites);
+    }
+    for (uint32_t i = 0; i < args->set.count; i++) {
+        set[i] = args->set.item[i];
+    }
+    set[args->set.count] = "data.split=none"; /* the file that is about to be made */
+    RP_TRY(rp_partition_parse(args->split.by, &d.rule));
+    RP_TRY(rp_cli_check_inputs(args, args->out));
+    RP_TRY(rp_cli_check_output(args, args->out));
+    RP_TRY(rp_runfile_read(arena, args->words.item[0], set, args->set.count + 1, &run));
+    RP_TRY(divide(arena, args, &d));
+    RP_TRY(rp_split_file_write(args->out, &d.list));
+    if (rp_cli_is_json(args)) {
+        err = print_json(&d, args->out);
+    } else {
+        print_text(&d, args->out);
+    }
+fail:
+    rp_runfile_close(&run);
+    return err;
+}

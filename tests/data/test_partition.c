@@ -1,0 +1,352 @@
+/* Samples divided among sites, split.json, and the site's part of a set. */
+#include <math.h>
+
+#include "data/partition.h"
+#include "fixture.h"
+
+enum { ALL = 997, CLASSES = 10, SITES = 8 };
+
+static int32_t label[ALL];
+static uint32_t site[ALL], again[ALL];
+static uint32_t number[SITES], table[SITES][CLASSES];
+
+static rp_partition_samples samples_of(uint32_t sites) {
+    for (uint32_t i = 0; i < ALL; i++) {
+        label[i] = (int32_t)(i * 7 % CLASSES);
+    }
+    return (rp_partition_samples){
+        .label = label, .count = ALL, .classes = CLASSES, .sites = sites, .least = 10, .seed = 1};
+}
+
+/* Divides, checks that the same arguments give the same sites, and counts. */
+static void divide(const char *text, const rp_partition_samples *samples) {
+    rp_partition_rule rule;
+    expect_ok(rp_partition_parse(text, &rule));
+    memset(site, 0xff, sizeof site);
+    expect_ok(rp_partition_make(&rule, samples, site));
+    expect_ok(rp_partition_make(&rule, samples, again));
+    assert_memory_equal(site, again, sizeof site);
+    memset(number, 0, sizeof number);
+    memset(table, 0, sizeof table);
+    for (uint32_t i = 0; i < ALL; i++) {
+        assert_true(site[i] < samples->sites);
+        number[site[i]]++;
+        table[site[i]][label[i]]++;
+    }
+}
+
+/* The vectors of NIID-Bench's and Flower's cut points: floor(cumulative share * samples). */
+static void test_cut(void **state) {
+    const double third[] = {0.11, 0.34, 0.55};
+    const double quarter[] = {0.5, 0.25, 0.25};
+    const double early[] = {1.0, 0.0, 0.0};
+    uint32_t count[3];
+    (void)state;
+    rp_partition_cut(10, third, 3, count);
+    assert_int_equal(count[0], 1);
+    assert_int_equal(count[1], 3);
+    assert_int_equal(count[2], 6);
+    rp_partition_cut(7, quarter, 3, count);
+    assert_int_equal(count[0], 3);
+    assert_int_equal(count[1], 2);
+    assert_int_equal(count[2], 2);
+    rp_partition_cut(5, early, 3, count);
+    assert_int_equal(count[0], 5);
+    assert_int_equal(count[1] + count[2], 0);
+    rp_partition_cut(0, third, 3, count);
+    assert_int_equal(count[0] + count[1] + count[2], 0);
+}
+
+static void test_iid(void **state) {
+    rp_partition_samples samples = samples_of(SITES);
+    (void)state;
+    divide("iid", &samples);
+    for (uint32_t k = 0; k < SITES; k++) {
+        assert_in_range(number[k], ALL / SITES, ALL / SITES + 1);
+        for (uint32_t c = 0; c < CLASSES; c++) {
+            assert_true(table[k][c] > 0);
+        }
+    }
+    samples.seed = 2;
+    divide("iid", &samples);
+    static uint32_t before[ALL];
+    memcpy(before, site, sizeof before);
+    samples.seed = 3;
+    divide("iid", &samples);
+    assert_memory_not_equal(site, before, sizeof site);
+}
+
+static void test_quantity(void **state) {
+    const rp_partition_samples samples = samples_of(4);
+    (void)state;
+    divide("quantity:linear", &samples); /* 1 : 2 : 3 : 4 */
+    assert_int_equal(number[0], 99);
+    assert_int_equal(number[1], 200);
+    assert_int_equal(number[2], 299);
+    assert_int_equal(number[3], 399);
+    divide("quantity:square", &samples); /* 1 : 4 : 9 : 16 of 30 */
+    assert_int_equal(number[0], 33);
+    assert_int_equal(number[1], 133);
+    divide("quantity:exp", &samples); /* 1 : 2 : 4 : 8 of 15 */
+    assert_int_equal(number[0], 66);
+    assert_int_equal(number[1], 133);
+    divide("quantity:dirichlet:0.5", &samples);
+    for (uint32_t k = 0; k < 4; k++) {
+        assert_true(number[k] >= 10);
+    }
+}
+
+static void test_classes(void **state) {
+    const rp_partition_samples samples = samples_of(SITES);
+    (void)state;
+    divide("classes:2", &samples);
+    for (uint32_t k = 0; k < SITES; k++) {
+        uint32_t there = 0;
+        for (uint32_t c = 0; c < CLASSES; c++) {
+            there += table[k][c] > 0;
+        }
+        assert_int_equal(there, 2);
+    }
+    divide("classes:10", &samples);
+    for (uint32_t k = 0; k < SITES; k++) {
+        for (uint32_t c = 0; c < CLASSES; c++) {
+            assert_in_range(table[k][c], 12, 13); /* 99 or 100 samples of a class */
+        }
+    }
+}
+
+static void test_shards(void **state) {
+    const rp_partition_samples samples = samples_of(SITES);
+    (void)state;
+    divide("shards:2", &samples);
+    for (uint32_t k = 0; k < SITES; k++) {
+        uint32_t there = 0;
+        assert_in_range(number[k], 2 * (ALL / 16), 2 * (ALL / 16 + 1));
+        for (uint32_t c = 0; c < CLASSES; c++) {
+            there += table[k][c] > 0;
+        }
+        assert_in_range(there, 1, 4); /* a shard has samples of at most two classes */
+    }
+}
+
+/* The mean entropy of the sites' classes, relative to that of equal shares. */
+static double evenness(void) {
+    double sum = 0;
+    for (uint32_t k = 0; k < SITES; k++) {
+        for (uint32_t c = 0; c < CLASSES; c++) {
+            const double p = (double)table[k][c] / number[k];
+            sum -= p > 0 ? p * log(p) / log(CLASSES) : 0;
+        }
+    }
+    return sum / SITES;
+}
+
+static void test_dirichlet(void **state) {
+    rp_partition_samples samples = samples_of(SITES);
+    double mixed = 0;
+    double skewed = 0;
+    (void)state;
+    for (samples.seed = 1; samples.seed <= 10; samples.seed++) {
+        divide("dirichlet:0.1", &samples);
+        skewed += evenness() / 10;
+        for (uint32_t k = 0; k < SITES; k++) {
+            assert_true(number[k] >= 10);
+        }
+        divide("dirichlet:100", &samples);
+        mixed += evenness() / 10;
+    }
+    assert_true(mixed > 0.97);
+    assert_true(skewed > 0.2 && skewed < 0.6);
+}
+
+/* The share of a class at the first of two sites has the mean 1/2 and the variance of Beta(a, a).
+ */
+static void test_dirichlet_variance(void **state) {
+    enum { DRAWS = 400 };
+    rp_partition_samples samples = samples_of(2);
+    double sum = 0;
+    double squares = 0;
+    (void)state;
+    samples.least = 0;
+    for (samples.seed = 1; samples.seed <= DRAWS; samples.seed++) {
+        divide("dirichlet:0.5", &samples);
+        for (uint32_t c = 0; c < CLASSES; c++) {
+            const double share = (double)table[0][c] / (table[0][c] + table[1][c]);
+            sum += share / (DRAWS * CLASSES);
+            squares += share * share / (DRAWS * CLASSES);
+        }
+    }
+    expect_close(sum, 0.5, 0, 0.02);
+    expect_close(squares - sum * sum, 0.125, 0, 0.01); /* 1 / (4 (2 a + 1)) */
+}
+
+static void test_refusals(void **state) {
+    static const char *const bad[] = {"",           "iid:1",        "dirichlet",
+                                      "dirichlet:", "dirichlet:0",  "dirichlet:nan",
+                                      "shards:0",   "shards:1x",    "classes:",
+                                      "quantity",   "quantity:big", "quantity:dirichlet:-1"};
+    rp_partition_samples samples = samples_of(SITES);
+    rp_partition_rule rule;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        expect_err(rp_partition_parse(bad[i], &rule), RP_ERR_USAGE);
+        expect_part(bad[i]);
+    }
+    expect_ok(rp_partition_parse("classes:1", &rule));
+    expect_err(rp_partition_make(&rule, &samples, site), RP_ERR_USAGE);
+    expect_part("at least 2 to leave no class out");
+    expect_ok(rp_partition_parse("shards:200", &rule));
+    expect_err(rp_partition_make(&rule, &samples, site), RP_ERR_USAGE);
+    expect_part("at least 1600 samples");
+    expect_ok(rp_partition_parse("dirichlet:0.001", &rule));
+    samples.least = 200;
+    expect_err(rp_partition_make(&rule, &samples, site), RP_ERR_USAGE);
+    expect_part("larger alpha");
+    samples.label = NULL;
+    expect_err(rp_partition_make(&rule, &samples, site), RP_ERR_USAGE);
+    expect_part("have no class");
+}
+
+/* ---- split.json ------------------------------------------------------------------------------ */
+
+static const uint32_t first[] = {0, 1, 2, 5, 7, 8}, second[] = {3, 4}, held[] = {6, 9};
+
+static void write_example(const char *digest) {
+    const rp_site_samples sites[] = {{"left", first, NULL, 6, 0}, {"right", second, held, 2, 2}};
+    const rp_split_list list = {"glyphs", digest, "iid", 3, 12, sites, 2};
+    expect_ok(rp_split_file_write(in_folder("split.json"), &list));
+}
+
+static void test_file(void **state) {
+    rp_split_list list;
+    (void)state;
+    write_example("0123456789abcdef");
+    expect_ok(rp_split_file_read(&arena, in_folder("split.json"), &list));
+    assert_string_equal(list.set, "glyphs");
+    assert_string_equal(list.rule, "iid");
+    assert_int_equal(list.seed, 3);
+    assert_int_equal(list.samples, 12);
+    assert_int_equal(list.sites, 2);
+    const rp_site_samples *right = rp_split_list_find(&list, "right");
+    assert_int_equal(list.site[0].train_count, 6);
+    assert_memory_equal(list.site[0].train, first, sizeof first);
+    assert_memory_equal(right->train, second, sizeof second);
+    assert_int_equal(right->validation_count, 2);
+    assert_memory_equal(right->validation, held, sizeof held);
+    assert_null(rp_split_list_find(&list, "middle"));
+}
+
+static void refuse_file(const char *sites, const char *part) {
+    rp_split_list list;
+    FILE *file = fopen(in_folder("split.json"), "w");
+    assert_non_null(file);
+    (void)fprintf(file,
+                  "{\"version\": 1, \"set\": \"glyphs\", \"digest\": \"0\", \"seed\": 1, \"rule\": "
+                  "\"iid\", \"samples\": 10, \"sites\": %s}\n",
+                  sites);
+    (void)fclose(file);
+    expect_err(rp_split_file_read(&arena, in_folder("split.json"), &list), RP_ERR_USAGE);
+    expect_part(part);
+}
+
+static void test_file_refusals(void **state) {
+    (void)state;
+    refuse_file("[]", "1 to 1024 sites");
+    refuse_file("7", "1 to 1024 sites");
+    refuse_file("[{\"name\": \"a\"}]", "site 'a': expected a list of samples");
+    refuse_file("[{\"name\": \"a\", \"train\": []}]", "has no training sample");
+    refuse_file("[{\"name\": \"../a\", \"train\": [1]}]", "expected a name");
+    refuse_file("[{\"name\": \"a\\u0000\", \"train\": [1]}]", "not allowed");
+    refuse_file("[{\"name\": \"a\", \"train\": [10]}]", "from 0 to 9");
+    refuse_file("[{\"name\": \"a\", \"train\": [-1]}]", "from 0 to 9");
+    refuse_file("[{\"name\": \"a\", \"train\": [\"3-1\"]}]", "from 0 to 9");
+    refuse_file("[{\"name\": \"a\", \"train\": [\"0-99999999999999999999\"]}]", "from 0 to 9");
+    refuse_file("[{\"name\": \"a\", \"train\": [1.5]}]", "from 0 to 9");
+    refuse_file("[{\"name\": \"a\", \"train\": [3, 1]}]", "ascending");
+    refuse_file("[{\"name\": \"a\", \"train\": [3, 3]}]", "ascending");
+    refuse_file("[{\"name\": \"a\", \"train\": [3]}, {\"name\": \"b\", \"train\": [\"2-4\"]}]",
+                "sample 3 occurs twice");
+    refuse_file("[{\"name\": \"a\", \"train\": [3]}, {\"name\": \"a\", \"train\": [4]}]",
+                "no other site has");
+}
+
+/* ---- a site's part of a set ------------------------------------------------------------------ */
+
+static void open_site(rp_data *data, const char *keys, rp_err want, const char *part) {
+    char text[256];
+    (void)snprintf(text, sizeof text,
+                   "{set: glyphs, train: 12, test: 4, split: {file: %%/split.json, %s}}", keys);
+    if (want == RP_OK) {
+        expect_ok(open_data(data, text, NULL, true));
+    } else {
+        expect_err(open_data(data, text, NULL, true), want);
+        expect_part(part);
+    }
+}
+
+static void test_site(void **state) {
+    char digest[RP_SPLIT_DIGEST];
+    rp_data data;
+    (void)state;
+    expect_ok(open_data(&data, "{set: glyphs, train: 12, test: 4}", NULL, true));
+    expect_ok(rp_data_split_digest(&data, digest));
+    rp_data_close(&data);
+    write_example(digest);
+    open_site(&data, "site: right", RP_OK, "");
+    assert_int_equal(data.count[RP_SPLIT_TRAIN], 2);
+    assert_int_equal(data.count[RP_SPLIT_VALIDATION], 2);
+    assert_int_equal(data.count[RP_SPLIT_TEST], 4);
+    assert_memory_equal(data.part[RP_SPLIT_TRAIN], second, sizeof second);
+    assert_memory_equal(data.part[RP_SPLIT_VALIDATION], held, sizeof held);
+    rp_data_close(&data);
+    open_site(&data, "site: other", RP_ERR_USAGE, "from 'left' to 'right'");
+    open_site(&data, "site: left, more: 1", RP_ERR_USAGE, "more");
+    write_example("0000000000000000");
+    open_site(&data, "site: left", RP_ERR_USAGE, "ringpipe data split");
+}
+
+/* Samples that `validation` holds out of a site's part are the site's. */
+static void test_site_validation(void **state) {
+    char digest[RP_SPLIT_DIGEST];
+    bool seen[12] = {false};
+    rp_data data;
+    (void)state;
+    expect_ok(open_data(&data, "{set: glyphs, train: 12, test: 4}", NULL, true));
+    expect_ok(rp_data_split_digest(&data, digest));
+    rp_data_close(&data);
+    write_example(digest);
+    expect_ok(open_data(&data,
+                        "{set: glyphs, train: 12, test: 4, validation: 2, split: {file: "
+                        "%/split.json, site: left}}",
+                        NULL, true));
+    assert_int_equal(data.count[RP_SPLIT_TRAIN], 4);
+    assert_int_equal(data.count[RP_SPLIT_VALIDATION], 2);
+    for (uint32_t i = 0; i < 4; i++) {
+        seen[data.part[RP_SPLIT_TRAIN][i]] = true;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        seen[data.part[RP_SPLIT_VALIDATION][i]] = true;
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_true(seen[first[i]]);
+    }
+    rp_data_close(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_iid),
+        cmocka_unit_test(test_quantity),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_dirichlet),
+        cmocka_unit_test(test_dirichlet_variance),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test_setup_teardown(test_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_file_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_site, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_site_validation, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
