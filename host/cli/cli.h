@@ -15,6 +15,7 @@
 /* Values of train, resume, plan, profile and warm. */
 typedef struct {
     const char *resume, *plan, *profile;
+    bool silent; /* no result on standard output */
     bool lane; /* standard input and output are the connection to the process that averages lanes */
 } rp_cli_run;
 
@@ -80,6 +81,12 @@ typedef struct {
     const char *by; /* the rule */
 } rp_cli_split;
 
+/* Values of round. */
+typedef struct {
+    const char *in; /* weights */
+    uint32_t number, steps, epochs, within_s;
+} rp_cli_round;
+
 /* The values of a command line. A member keeps its default if the verb has no such option. */
 typedef struct {
     rp_option_words words; /* positional arguments: RUN.yaml, SCHEDULE, ... */
@@ -104,6 +111,7 @@ typedef struct {
     rp_cli_fleet fleet;
     rp_cli_onnx onnx;
     rp_cli_split split;
+    rp_cli_round round;
     double minutes;        /* of tune */
     const char *to, *from; /* of data fetch */
     uint32_t vocab;        /* of data bpe */
@@ -164,6 +172,7 @@ rp_cli_action rp_verb_train, rp_verb_resume, rp_verb_eval, rp_verb_predict, rp_v
     rp_verb_boards_forget, rp_verb_image, rp_verb_flash, rp_verb_bundle, rp_verb_push,
     rp_verb_slots, rp_verb_validate, rp_verb_revert, rp_verb_keys_new, rp_verb_keys_show,
     rp_verb_keys_list, rp_verb_keys_trust, rp_verb_keys_untrust, rp_verb_data_fetch,
-    rp_verb_data_bpe, rp_verb_data_split, rp_verb_import, rp_verb_inspect, rp_verb_list;
+    rp_verb_data_bpe, rp_verb_data_split, rp_verb_round, rp_verb_import, rp_verb_inspect,
+    rp_verb_list;
 
 #endif

@@ -136,6 +136,12 @@ const rp_option rp_cli_options[] = {
      0},
     TEXT("to", "DIR", to, "Folder to put the files in"),
     TEXT("from", "ADDRESS", from, "Address of a mirror: https, http or file"),
+    TEXT("in", "FILE.safetensors", round.in, "Weights to start from"),
+    NUMBER("round", "N", round.number, UINT32_MAX, "Number of the round"),
+    NUMBER("steps", "N", round.steps, 1000000000, "Steps of the round"),
+    NUMBER("epochs", "N", round.epochs, 1000000, "Epochs of the round (default: 1)"),
+    VALUE(NUMBER, "within", 0, "SECONDS", round.within_s, 10000000,
+          "End the round after this time, with the steps that are done", "time"),
     NUMBER("sites", "N", split.sites, RP_SITES_MAX, "Number of sites"),
     TEXT("by", "RULE", split.by,
          "iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp"),
@@ -179,6 +185,13 @@ const rp_cli_verb rp_cli_verbs[] = {
      "and "
      "all end with the weights that the method defines.",
      rp_verb_sim},
+    {"round", "SITE.yaml", 1, 1, "in! out! round! steps|epochs within:time set format keys",
+     "Train one round of a site from given weights",
+     "For federated training: the order of samples follows from the run file's seed, the site and "
+     "the round, so the round has the same result wherever it is done. DIR/round.json says that "
+     "the round is done; the same command then prints the same answer, and goes on with a round "
+     "that was interrupted.",
+     rp_verb_round},
     {"lab", "COMPARE.yaml", 1, 1, "out format dry-run keys jobs",
      "Compare methods over seeds and models, with a report",
      "Repeat the same command to continue: finished runs are kept, interrupted ones resume.",

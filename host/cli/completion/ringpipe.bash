@@ -31,7 +31,7 @@ _ringpipe_names_of() {
     case $1 in
     # generated: names
     verbs)
-        echo train resume eval predict plan profile sim lab ps log stop draw tune doctor \
+        echo train resume eval predict plan profile sim round lab ps log stop draw tune doctor \
             boards image flash bundle push slots validate revert keys data import inspect list
         ;;
     schedules)
@@ -68,6 +68,7 @@ _ringpipe_options() {
     "plan") echo --set --out --format --keys --plan --profile --quiet --verbose --help ;;
     "profile") echo --set --out --format --keys --quiet --verbose --help ;;
     "sim") echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose --help ;;
+    "round") echo --in --out --round --steps --epochs --within --set --format --keys --quiet --verbose --help ;;
     "lab") echo --out --format --dry-run --keys --jobs --quiet --verbose --help ;;
     "ps") echo --format --quiet --verbose --help ;;
     "log") echo --follow --all --quiet --verbose --help ;;
@@ -120,6 +121,7 @@ _ringpipe_value() {
     *" --dial") : ;;
     *" --dir") _ringpipe_dirs "$3" ;;
     *" --enrol") : ;;
+    *" --epochs") : ;;
     *" --executor") _ringpipe_words "digest timed" "$3" ;;
     *" --faults") _ringpipe_words "none all" "$3" ;;
     "predict --format") _ringpipe_words "text csv json" "$3" ;;
@@ -129,6 +131,7 @@ _ringpipe_value() {
     *" --group") : ;;
     *" --host") : ;;
     *" --hours") : ;;
+    *" --in") _ringpipe_files "safetensors" "$3" ;;
     *" --input") : ;;
     *" --install") _ringpipe_files "rpb" "$3" ;;
     *" --jobs") : ;;
@@ -145,7 +148,7 @@ _ringpipe_value() {
     "image --out") _ringpipe_files "img" "$3" ;;
     "bundle --out") _ringpipe_files "rpb" "$3" ;;
     "import --out") _ringpipe_files "yaml" "$3" ;;
-    "train --out" | "sim --out" | "lab --out") _ringpipe_dirs "$3" ;;
+    "train --out" | "sim --out" | "round --out" | "lab --out") _ringpipe_dirs "$3" ;;
     *" --out") _ringpipe_files "json" "$3" ;;
     *" --packages") _ringpipe_dirs "$3" ;;
     *" --plan") _ringpipe_files "json" "$3" ;;
@@ -155,6 +158,7 @@ _ringpipe_value() {
     *" --resume") _ringpipe_dirs "$3" ;;
     "keys show --roster") return 1 ;;
     *" --roster") _ringpipe_files "yaml" "$3" ;;
+    *" --round") : ;;
     *" --run") _ringpipe_files "yaml" "$3" ;;
     *" --runner") _ringpipe_words "bmaptool dd qemu" "$3" ;;
     *" --sample") : ;;
@@ -167,6 +171,7 @@ _ringpipe_value() {
     *" --split") _ringpipe_words "test validation train" "$3" ;;
     *" --ssh-key") _ringpipe_files "pub" "$3" ;;
     *" --stages") : ;;
+    *" --steps") : ;;
     *" --temperature") : ;;
     *" --text") : ;;
     *" --threads") : ;;

@@ -1,0 +1,338 @@
+/* round: one site's step of federated training. An ordinary run in DIR/run trains from the given
+ * weights; its result leaves in their form, and round.json says that the round is done. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/folders.h"
+#include "base/json_print.h"
+#include "base/json_read.h"
+#include "base/rng.h"
+#include "checkpoint/checkpoint.h"
+#include "cli/cli.h"
+#include "run/runfile.h"
+#include "sites/answer.h"
+#include "sites/weights.h"
+
+enum { SETS_OF_ROUND = 4, PATH_BYTES = 4096 };
+
+typedef struct {
+    const rp_cli_args *args;
+    rp_arena *arena;
+    rp_runfile run; /* the site's run file with --set */
+    rp_round_asked asked;
+    char split[RP_SITES_DIGEST];
+    const char *folder, *run_folder, *weights, *trained;
+    int lock; /* descriptor of the run file; -1: none */
+} site_round;
+
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+static const char *split_key(const site_round *r, const char *key) {
+    const rp_node *node = rp_node_at(r->run.root, key);
+    return node && rp_node_is_scalar(node) ? rp_node_text(node) : NULL;
+}
+
+static rp_err check_run(const site_round *r) {
+    const rp_node *validation = rp_node_at(r->run.root, "data.validation");
+    const rp_node *lanes = rp_node_at(r->run.root, "lanes");
+    if (validation && r->run.data.count[RP_SPLIT_VALIDATION] > 0) {
+        return rp_node_fail(validation,
+                            "each round would hold out other samples, so that all would be "
+                            "trained: list the part in the split file instead");
+    }
+    return lanes && rp_node_is_map(lanes)
+               ? rp_node_fail(lanes, "a round trains in one ring: remove this key")
+               : RP_OK;
+}
+
+static rp_err digest_run(site_round *r) {
+    const char *file = split_key(r, "data.split.file");
+    char *text;
+    rp_err err;
+    RP_TRY(rp_config_text(r->arena, r->run.root, &text));
+    rp_sites_digest_text(text, r->asked.run);
+    RP_TRY(rp_sites_digest_file(r->args->round.in, r->asked.in));
+    if (file) {
+        RP_TRY(rp_sites_digest_file(file, r->split));
+    }
+fail:
+    return err;
+}
+
+static rp_err read_asked(site_round *r) {
+    const rp_cli_args *args = r->args;
+    const char *site;
+    rp_err err;
+    if (args->round.steps > 0 && args->round.epochs > 0) {
+        return rp_fail(RP_ERR_USAGE, "round: --steps and --epochs exclude each other");
+    }
+    RP_TRY(
+        rp_runfile_read(r->arena, args->words.item[0], args->set.item, args->set.count, &r->run));
+    RP_TRY(check_run(r));
+    site = split_key(r, "data.split.site");
+    r->asked.round = args->round.number;
+    r->asked.site = site ? site : "site";
+    r->asked.steps = args->round.steps;
+    r->asked.epochs = args->round.steps > 0 ? 0 : args->round.epochs > 0 ? args->round.epochs : 1;
+    RP_TRY(digest_run(r));
+fail:
+    return err;
+}
+
+/* A site trains one round at a time. The lock ends with the process. */
+static rp_err lock_site(site_round *r) {
+    const char *path = r->args->words.item[0];
+    r->lock = open(path, O_RDONLY | O_CLOEXEC);
+    if (r->lock < 0) {
+        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0) {
+        return errno == EWOULDBLOCK
+                   ? rp_fail(RP_ERR_AGAIN, "%s: the site is busy with another round", path)
+                   : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    return RP_OK;
+}
+
+static rp_err open_folder(site_round *r) {
+    char *run_folder;
+    char *weights;
+    char *trained;
+    rp_err err;
+    r->folder = r->args->out;
+    RP_TRY(rp_arena_printf(r->arena, &run_folder, "%s/run", r->folder));
+    RP_TRY(rp_arena_printf(r->arena, &weights, "%s/weights.safetensors", r->folder));
+    RP_TRY(rp_arena_printf(r->arena, &trained, "%s/run/weights.safetensors", r->folder));
+    r->run_folder = run_folder;
+    r->weights = weights;
+    r->trained = trained;
+    RP_TRY(rp_folders_make(r->folder, 0777));
+    err = rp_round_claim(r->folder, &r->asked);
+fail:
+    return err;
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+/* The seed of the round's order of samples and dropout. It is below 2^53, as JSON keeps it. */
+static uint64_t seed_of(const site_round *r) {
+    char name[RP_SITE_NAME_MAX + 32];
+    (void)snprintf(name, sizeof name, "round/%.64s/%" PRIu64, r->asked.site, r->asked.round);
+    rp_rng rng = rp_rng_named(r->run.seed, name);
+    const uint64_t high = rp_rng_u32(&rng) >> 11;
+    return high << 32 | rp_rng_u32(&rng);
+}
+
+/* The path as a JSON string, which is YAML too. */
+static rp_err quote_path(const char *path, char out[PATH_BYTES]) {
+    json_t *value = json_string(path);
+    const size_t used = value ? json_dumpb(value, out, PATH_BYTES - 1, JSON_ENCODE_ANY) : 0;
+    json_decref(value);
+    if (used == 0 || used >= PATH_BYTES) {
+        return rp_fail(RP_ERR_USAGE, "round: --in: expected a path in UTF-8 of at most %d bytes",
+                       PATH_BYTES);
+    }
+    out[used] = '\0';
+    return RP_OK;
+}
+
+/* Appends what the round sets in the run file. */
+static rp_err add_sets(const site_round *r, rp_option_list *set) {
+    const char *item[SETS_OF_ROUND];
+    char quoted[PATH_BYTES];
+    char *text;
+    rp_err err;
+    if (set->count + SETS_OF_ROUND > RP_OPTION_ITEMS_MAX) {
+        return rp_fail(RP_ERR_USAGE, "round: expected at most %d --set",
+                       RP_OPTION_ITEMS_MAX - SETS_OF_ROUND);
+    }
+    RP_TRY(quote_path(r->args->round.in, quoted));
+    RP_TRY(rp_arena_printf(r->arena, &text, "train.init=%s", quoted));
+    item[0] = text;
+    RP_TRY(rp_arena_printf(r->arena, &text, "train.seed=%" PRIu64, seed_of(r)));
+    item[1] = text;
+    RP_TRY(rp_arena_printf(r->arena, &text, "train.steps=%" PRIu64, r->asked.steps));
+    item[2] = text;
+    RP_TRY(rp_arena_printf(r->arena, &text, "train.epochs=%" PRIu64, r->asked.epochs));
+    item[3] = text;
+    for (uint32_t i = 0; i < SETS_OF_ROUND; i++) {
+        set->item[set->count++] = item[i];
+    }
+fail:
+    return err;
+}
+
+/* Asks this process for an orderly end after --within. *made: the timer exists. */
+static rp_err start_timer(const site_round *r, timer_t *timer, bool *made) {
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    const struct itimerspec due = {.it_value = {.tv_sec = r->args->round.within_s}};
+    *made = false;
+    if (r->args->round.within_s == 0) {
+        return RP_OK;
+    }
+    *made = timer_create(CLOCK_MONOTONIC, &event, timer) == 0;
+    return *made && timer_settime(*timer, 0, &due, NULL) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_IO, "round: a timer for --within: %s", strerror(errno));
+}
+
+/* Trains, or goes on with a run that was interrupted. *partial: --within ended it. */
+static rp_err train(const site_round *r, bool *partial) {
+    const char *const folder[] = {r->run_folder};
+    rp_cli_args args = *r->args;
+    struct itimerspec left = {0};
+    timer_t timer;
+    bool timed = false;
+    char *began_file;
+    rp_err err;
+    RP_TRY(rp_arena_printf(r->arena, &began_file, "%s/run.yaml", r->run_folder));
+    const bool began = access(began_file, F_OK) == 0;
+    args.run.silent = true;
+    args.out = r->run_folder;
+    if (began) {
+        args.words.item = (const char **)(uintptr_t)folder;
+        args.set.count = 0;
+    } else {
+        RP_TRY(add_sets(r, &args.set));
+    }
+    RP_TRY(start_timer(r, &timer, &timed));
+    err = began ? rp_verb_resume(r->arena, &args) : rp_verb_train(r->arena, &args);
+    if (timed) {
+        (void)timer_gettime(timer, &left);
+        *partial =
+            err == RP_ERR_INTERRUPTED && left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0;
+        err = *partial ? RP_OK : err;
+    }
+fail:
+    if (timed) {
+        (void)timer_delete(timer);
+    }
+    return err;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* The weights of a run that --within ended: its newest checkpoint, or the given ones. */
+static rp_err find_partial(site_round *r) {
+    char damaged[RP_CHECKPOINT_DAMAGE];
+    rp_position position;
+    rp_runfile run = {0};
+    char *path = NULL;
+    rp_err err;
+    RP_TRY(rp_runfile_read(r->arena, r->run_folder, NULL, 0, &run));
+    RP_TRY(rp_checkpoint_find(r->arena, &run, r->run_folder, &path, &position, damaged));
+    r->trained = path ? path : r->args->round.in;
+fail:
+    rp_runfile_close(&run);
+    return err;
+}
+
+static double real_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : 0;
+}
+
+static uint64_t link_bytes(const json_t *summary) {
+    double bytes = 0;
+    size_t i;
+    const json_t *link;
+    json_array_foreach(json_object_get(summary, "link"), i, link) {
+        bytes += real_of(link, "bytes");
+    }
+    return (uint64_t)bytes;
+}
+
+static rp_err write_answer(site_round *r, bool partial, double seconds) {
+    rp_round_answer answer = {.asked = &r->asked,
+                              .partial = partial,
+                              .held = r->run.data.count[RP_SPLIT_TRAIN],
+                              .optimizer = r->run.optim.kind->name,
+                              .lr = r->run.optim.lr,
+                              .momentum = r->run.optim.momentum};
+    json_t *summary = NULL;
+    char *path;
+    rp_err err;
+    (void)snprintf(answer.split, sizeof answer.split, "%s", r->split);
+    RP_TRY(rp_arena_printf(r->arena, &path, "%s/log.jsonl", r->run_folder));
+    RP_TRY(rp_site_read_losses(path, &answer.loss));
+    RP_TRY(rp_arena_printf(r->arena, &path, "%s/summary.json", r->run_folder));
+    RP_TRY(rp_json_read(path, &summary));
+    answer.samples = (uint64_t)real_of(summary, "samples");
+    answer.train_s = real_of(summary, "seconds");
+    answer.start_s = seconds > answer.train_s ? seconds - answer.train_s : 0;
+    answer.ring_bytes = link_bytes(summary);
+    answer.after = json_object_get(summary, "validation");
+    answer.after = answer.after ? answer.after : json_object_get(summary, "eval");
+    RP_TRY(rp_site_write_weights(r->arena, r->args->round.in, r->trained, r->weights,
+                                 &answer.delta_norm));
+    RP_TRY(rp_sites_digest_file(r->weights, answer.out));
+    err = rp_round_write_answer(r->folder, &answer);
+fail:
+    json_decref(summary);
+    return err;
+}
+
+static void print_text(const site_round *r, const json_t *answer) {
+    const json_t *loss = json_object_get(answer, "loss");
+    (void)printf("round %" PRIu64 " of %s: %s, %.0f steps, %.0f samples, loss %.4f to %.4f, "
+                 "weights in %s\n",
+                 r->asked.round, r->asked.site,
+                 json_string_value(json_object_get(answer, "status")), real_of(answer, "steps"),
+                 real_of(answer, "samples"), real_of(loss, "first"), real_of(loss, "last"),
+                 r->weights);
+}
+
+static rp_err print_answer(const site_round *r, json_t *answer) {
+    if (rp_cli_is_json(r->args)) {
+        return rp_json_print(answer, 0, stdout);
+    }
+    print_text(r, answer);
+    json_decref(answer);
+    return RP_OK;
+}
+
+static double now_s(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static rp_err make_answer(site_round *r) {
+    const double began = now_s();
+    bool partial = false;
+    rp_err err;
+    RP_TRY(train(r, &partial));
+    if (partial) {
+        RP_TRY(find_partial(r));
+    }
+    err = write_answer(r, partial, now_s() - began);
+fail:
+    return err;
+}
+
+rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
+    site_round r = {.args = args, .arena = arena, .lock = -1};
+    json_t *answer = NULL;
+    rp_err err;
+    RP_TRY(read_asked(&r));
+    RP_TRY(lock_site(&r));
+    RP_TRY(open_folder(&r));
+    RP_TRY(rp_round_read_answer(r.folder, &answer));
+    if (!answer) {
+        RP_TRY(make_answer(&r));
+        RP_TRY(rp_round_read_answer(r.folder, &answer));
+    }
+    err = print_answer(&r, answer);
+fail:
+    rp_runfile_close(&r.run);
+    if (r.lock >= 0) {
+        (void)close(r.lock);
+    }
+    return err;
+}

@@ -1,0 +1,82 @@
+#include "sites/answer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/json_read.h"
+#include "base/json_values.h"
+#include "base/replace.h"
+
+enum { PATH_BYTES = RP_REPLACE_PATH_BYTES };
+
+double rp_round_norm_a(uint64_t steps, double momentum) {
+    const double k = (double)steps;
+    return momentum > 0 && momentum < 1
+               ? (k - momentum * (1 - pow(momentum, k)) / (1 - momentum)) / (1 - momentum)
+               : k;
+}
+
+static json_t *json_of_loss(const rp_site_losses *loss, bool *good) {
+    json_t *object = json_object();
+    rp_json_put(object, "first", rp_json_of_real(loss->first), good);
+    rp_json_put(object, "mean", rp_json_of_real(loss->mean), good);
+    rp_json_put(object, "last", rp_json_of_real(loss->last), good);
+    return object;
+}
+
+static json_t *json_of_optimizer(const rp_round_answer *answer, bool *good) {
+    json_t *object = json_object();
+    rp_json_put(object, "kind", json_string(answer->optimizer), good);
+    rp_json_put(object, "lr", rp_json_of_real(answer->lr), good);
+    rp_json_put(object, "momentum", rp_json_of_real(answer->momentum), good);
+    rp_json_put(object, "state", json_string("fresh"), good);
+    return object;
+}
+
+static json_t *json_of(const rp_round_answer *answer, bool *good) {
+    const rp_round_asked *asked = answer->asked;
+    json_t *object = json_object();
+    json_t *after = answer->after ? json_deep_copy(answer->after) : json_null();
+    rp_json_put(object, "version", json_integer(1), good);
+    rp_json_put(object, "round", rp_json_of_whole(asked->round), good);
+    rp_json_put(object, "site", json_string(asked->site), good);
+    rp_json_put(object, "status", json_string(answer->partial ? "partial" : "finished"), good);
+    rp_json_put(object, "steps", rp_json_of_whole(answer->loss.steps), good);
+    rp_json_put(object, "asked", rp_json_of_whole(asked->steps), good);
+    rp_json_put(object, "samples", rp_json_of_whole(answer->samples), good);
+    rp_json_put(object, "held", rp_json_of_whole(answer->held), good);
+    rp_json_put(object, "loss", json_of_loss(&answer->loss, good), good);
+    rp_json_put(object, "after", after, good);
+    rp_json_put(object, "delta_norm", rp_json_of_real(answer->delta_norm), good);
+    rp_json_put(object, "norm_a",
+                rp_json_of_real(rp_round_norm_a(answer->loss.steps, answer->momentum)), good);
+    rp_json_put(object, "seconds",
+                json_pack("{s:f, s:f}", "start", answer->start_s, "train", answer->train_s), good);
+    rp_json_put(object, "bytes", json_pack("{s:I}", "ring", (json_int_t)answer->ring_bytes), good);
+    rp_json_put(object, "optimizer", json_of_optimizer(answer, good), good);
+    rp_json_put(object, "in", json_string(asked->in), good);
+    rp_json_put(object, "out", json_string(answer->out), good);
+    if (answer->split[0]) {
+        rp_json_put(object, "split", json_string(answer->split), good);
+    }
+    return object;
+}
+
+rp_err rp_round_write_answer(const char *folder, const rp_round_answer *answer) {
+    char path[PATH_BYTES];
+    bool good = true;
+    json_t *object = json_of(answer, &good);
+    (void)snprintf(path, sizeof path, "%s/round.json", folder);
+    FILE *file = good ? rp_replace_begin(path) : NULL;
+    good = file && json_dumpf(object, file, JSON_INDENT(1)) == 0 && fputc('\n', file) != EOF;
+    json_decref(object);
+    return rp_replace_end(file, path, good);
+}
+
+rp_err rp_round_read_answer(const char *folder, json_t **out) {
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/round.json", folder);
+    *out = NULL;
+    return access(path, F_OK) == 0 ? rp_json_read(path, out) : RP_OK;
+}

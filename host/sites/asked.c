@@ -1,0 +1,126 @@
+#include "sites/asked.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/json_read.h"
+#include "base/json_values.h"
+#include "base/replace.h"
+
+enum { PIECE = 1 << 20, PATH_BYTES = RP_REPLACE_PATH_BYTES, SHOWN_BYTES = 100 };
+
+static void show_digest(uint64_t hash, char out[RP_SITES_DIGEST]) {
+    (void)snprintf(out, RP_SITES_DIGEST, "%016" PRIx64, hash);
+}
+
+void rp_sites_digest_text(const char *text, char out[RP_SITES_DIGEST]) {
+    show_digest(XXH3_64bits(text, strlen(text)), out);
+}
+
+/* Pieces are chained, so the digest is that of the bytes and of PIECE. */
+rp_err rp_sites_digest_file(const char *path, char out[RP_SITES_DIGEST]) {
+    rp_arena arena;
+    char *piece;
+    uint64_t hash = 0;
+    size_t got;
+    FILE *file = NULL;
+    rp_err err;
+    rp_arena_init(&arena, "digest", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, PIECE, &piece));
+    file = fopen(path, "rb");
+    if (!file) {
+        RP_TRY(rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)));
+    }
+    while ((got = fread(piece, 1, PIECE, file)) > 0) {
+        hash = XXH3_64bits_withSeed(piece, got, hash);
+    }
+    if (ferror(file)) {
+        RP_TRY(rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)));
+    }
+    show_digest(hash, out);
+fail:
+    if (file) {
+        (void)fclose(file);
+    }
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- asked.json ------------------------------------------------------------------------------ */
+
+static json_t *json_of(const rp_round_asked *asked, bool *good) {
+    json_t *object = json_object();
+    rp_json_put(object, "version", json_integer(1), good);
+    rp_json_put(object, "round", rp_json_of_whole(asked->round), good);
+    rp_json_put(object, "site", json_string(asked->site), good);
+    rp_json_put(object, "steps", rp_json_of_whole(asked->steps), good);
+    rp_json_put(object, "epochs", rp_json_of_whole(asked->epochs), good);
+    rp_json_put(object, "in", json_string(asked->in), good);
+    rp_json_put(object, "run", json_string(asked->run), good);
+    return object;
+}
+
+/* The first key whose values differ, or NULL. */
+static const char *find_difference(const json_t *before, json_t *now) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(now, key, value) {
+        if (!json_equal(value, json_object_get(before, key))) {
+            return key;
+        }
+    }
+    return NULL;
+}
+
+/* A number or a text as JSON, for a message. */
+static const char *show_value(const json_t *value, char out[SHOWN_BYTES]) {
+    const size_t used = value ? json_dumpb(value, out, SHOWN_BYTES - 1, JSON_ENCODE_ANY) : 0;
+    out[used < SHOWN_BYTES ? used : 0] = '\0';
+    return out[0] ? out : "missing";
+}
+
+static rp_err compare(const char *path, json_t *now) {
+    json_t *before = NULL;
+    char was[SHOWN_BYTES];
+    char is[SHOWN_BYTES];
+    rp_err err = rp_json_read(path, &before);
+    if (err != RP_OK) {
+        return err;
+    }
+    const char *key = find_difference(before, now);
+    if (key) {
+        err = rp_fail(RP_ERR_USAGE,
+                      "%s: the folder belongs to another round: '%s' is %s there and %s now; "
+                      "expected a new folder",
+                      path, key, show_value(json_object_get(before, key), was),
+                      show_value(json_object_get(now, key), is));
+    }
+    json_decref(before);
+    return err;
+}
+
+rp_err rp_round_claim(const char *folder, const rp_round_asked *asked) {
+    char path[PATH_BYTES];
+    bool good = true;
+    rp_err err;
+    json_t *now = json_of(asked, &good);
+    (void)snprintf(path, sizeof path, "%s/asked.json", folder);
+    if (!good) {
+        err = rp_fail(RP_ERR_MEMORY, "%s: no memory", path);
+    } else if (access(path, F_OK) == 0) {
+        err = compare(path, now);
+    } else {
+        FILE *file = rp_replace_begin(path);
+        good = file && json_dumpf(now, file, JSON_INDENT(1)) == 0 && fputc('\n', file) != EOF;
+        err = rp_replace_end(file, path, good);
+    }
+    json_decref(now);
+    return err;
+}

@@ -1,0 +1,18 @@
+/* Losses of a run, from its log. */
+#ifndef RP_SITES_STEPS_H
+#define RP_SITES_STEPS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef struct {
+    uint64_t steps;
+    double first, mean, last; /* loss; NAN without a step, and where a loss is not finite */
+} rp_site_losses;
+
+/* Reads log.jsonl. Of a step that was done again after a fault or a kill, the last line counts.
+ * errors  IO; MEMORY; FORMAT: a line is not JSON */
+rp_err rp_site_read_losses(const char *path, rp_site_losses *out) RP_MUST_CHECK;
+
+#endif

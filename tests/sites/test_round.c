@@ -1,0 +1,193 @@
+/* What a round of a site writes and reads: asked.json, losses, weights, round.json. */
+#include "folder.h"
+
+#include <math.h>
+
+#include "base/safetensors.h"
+#include "sites/answer.h"
+#include "sites/weights.h"
+
+static void expect_part(const char *part) {
+    if (!strstr(rp_err_message(), part)) {
+        fail_msg("'%s' is not in '%s'", part, rp_err_message());
+    }
+}
+
+static rp_round_asked example(void) {
+    return (rp_round_asked){
+        .round = 7, .site = "a", .steps = 50, .in = "0123456789abcdef", .run = "fedcba9876543210"};
+}
+
+static void test_claim(void **state) {
+    rp_round_asked asked = example();
+    (void)state;
+    expect_ok(rp_round_claim(folder, &asked));
+    expect_ok(rp_round_claim(folder, &asked));
+    asked.round = 8;
+    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
+    expect_part("'round' is 7 there and 8 now");
+    asked = example();
+    asked.in[0] = '1';
+    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
+    expect_part("'in' is \"0123456789abcdef\" there");
+    asked = example();
+    asked.site = "b";
+    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
+    write_text("asked.json", "{\"version\": 1");
+    asked = example();
+    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
+    expect_part("asked.json:1");
+}
+
+/* The sum over the steps k of (1 - r^k) / (1 - r), from Wang et al.'s definition. */
+static double sum_a(uint64_t steps, double r) {
+    double sum = 0;
+    for (uint64_t k = 1; k <= steps; k++) {
+        sum += (1 - pow(r, (double)k)) / (1 - r);
+    }
+    return sum;
+}
+
+static void test_norm_a(void **state) {
+    (void)state;
+    expect_close(rp_round_norm_a(5, 0), 5, 0, 0);
+    expect_close(rp_round_norm_a(2, 0.9), 2.9, 1e-12, 0); /* 1 + 1.9 */
+    for (uint64_t steps = 0; steps < 40; steps++) {
+        expect_close(rp_round_norm_a(steps, 0.9), sum_a(steps, 0.9), 1e-11, 1e-12);
+        expect_close(rp_round_norm_a(steps, 0.5), sum_a(steps, 0.5), 1e-11, 1e-12);
+    }
+}
+
+static void test_losses(void **state) {
+    rp_site_losses losses;
+    (void)state;
+    write_text("log.jsonl", "{\"step\":1,\"loss\":4.0}\n"
+                            "{\"step\":2,\"loss\":3.0}\n"
+                            "{\"event\":\"eval\",\"step\":2,\"loss\":9.0}\n"
+                            "{\"event\":\"resume\",\"step\":1}\n"
+                            "{\"step\":2,\"loss\":2.0}\n"
+                            "{\"step\":3,\"loss\":0.0}\n");
+    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), &losses));
+    assert_int_equal(losses.steps, 3);
+    expect_close(losses.first, 4, 0, 0);
+    expect_close(losses.mean, 2, 0, 0);
+    expect_close(losses.last, 0, 0, 0);
+    write_text("log.jsonl", "{\"step\":1,\"loss\":null}\n");
+    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), &losses));
+    assert_true(isnan(losses.mean));
+    write_text("log.jsonl", "");
+    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), &losses));
+    assert_int_equal(losses.steps, 0);
+    assert_true(isnan(losses.first));
+    write_text("log.jsonl", "{\"step\":1,\"loss\":1.0}\nnot JSON\n");
+    expect_err(rp_site_read_losses(in_folder("log.jsonl"), &losses), RP_ERR_FORMAT);
+    write_text("log.jsonl", "{\"step\":99999999999,\"loss\":1.0}\n");
+    expect_err(rp_site_read_losses(in_folder("log.jsonl"), &losses), RP_ERR_FORMAT);
+    expect_err(rp_site_read_losses(in_folder("none.jsonl"), &losses), RP_ERR_IO);
+}
+
+/* A file with the tensors `w` [2] and, if `others`, `count` (I64) and `left` [1]. */
+static void write_weights(const char *name, double first, double second, bool others) {
+    static const char *const meta[] = {"format", "pt", NULL};
+    const rp_st_entry entry[] = {
+        {.name = "count", .type = RP_ST_I64, .dims = 0, .bytes = 8},
+        {.name = "w", .type = RP_ST_F64, .dims = 1, .dim = {2}, .bytes = 16},
+        {.name = "left", .type = RP_ST_F32, .dims = 1, .dim = {1}, .bytes = 4}};
+    const rp_st_entry alone[] = {
+        {.name = "w", .type = RP_ST_F32, .dims = 1, .dim = {2}, .bytes = 8}};
+    const int64_t count = 77;
+    const double w[] = {first, second};
+    const float narrow[] = {(float)first, (float)second};
+    const float left = 0.5f;
+    rp_st_writer *writer = NULL;
+    if (others) {
+        expect_ok(rp_st_create(&arena, in_folder(name), entry, 3, meta, false, &writer));
+        expect_ok(rp_st_write(writer, 0, 0, &count, 8));
+        expect_ok(rp_st_write(writer, 1, 0, w, 16));
+        expect_ok(rp_st_write(writer, 2, 0, &left, 4));
+    } else {
+        expect_ok(rp_st_create(&arena, in_folder(name), alone, 1, meta, false, &writer));
+        expect_ok(rp_st_write(writer, 0, 0, narrow, 8));
+    }
+    expect_ok(rp_st_commit(&writer));
+}
+
+static void test_weights(void **state) {
+    rp_st_reader *reader = NULL;
+    double norm;
+    (void)state;
+    write_weights("given", 1, 2, true);
+    write_weights("trained", 4, -2, false);
+    expect_ok(rp_site_write_weights(&arena, in_folder("given"), in_folder("trained"),
+                                    in_folder("out"), &norm));
+    expect_close(norm, 5, 0, 0);
+    expect_ok(rp_st_open(&arena, in_folder("out"), &reader));
+    assert_int_equal(rp_st_count(reader), 3);
+    const rp_st_entry *w = rp_st_find(reader, "w");
+    assert_int_equal(w->type, RP_ST_F32);
+    const float *value;
+    expect_ok(rp_st_need_f32(reader, "w", 1, (uint64_t[]){2}, &value));
+    expect_close(value[0], 4, 0, 0);
+    expect_close(value[1], -2, 0, 0);
+    int64_t count;
+    memcpy(&count, rp_st_data(reader, rp_st_find(reader, "count")), sizeof count);
+    assert_int_equal(count, 77);
+    expect_ok(rp_st_need_f32(reader, "left", 1, (uint64_t[]){1}, &value));
+    expect_close(value[0], 0.5, 0, 0);
+    rp_st_close(&reader);
+    write_weights("trained", NAN, 0, false);
+    expect_err(rp_site_write_weights(&arena, in_folder("given"), in_folder("trained"),
+                                     in_folder("bad"), &norm),
+               RP_ERR_FORMAT);
+    assert_int_not_equal(access(in_folder("bad"), F_OK), 0);
+}
+
+static void test_answer(void **state) {
+    const rp_round_asked asked = example();
+    const rp_round_answer answer = {.asked = &asked,
+                                    .samples = 1600,
+                                    .held = 812,
+                                    .loss = {.steps = 50, .first = 2, .mean = NAN, .last = 1},
+                                    .delta_norm = 0.25,
+                                    .optimizer = "sgd",
+                                    .lr = 0.1,
+                                    .out = "00112233445566"};
+    json_t *got = NULL;
+    (void)state;
+    expect_ok(rp_round_read_answer(folder, &got));
+    assert_null(got);
+    expect_ok(rp_round_write_answer(folder, &answer));
+    expect_ok(rp_round_read_answer(folder, &got));
+    assert_string_equal(json_string_value(json_object_get(got, "status")), "finished");
+    assert_int_equal(json_integer_value(json_object_get(got, "held")), 812);
+    assert_true(json_is_null(json_object_get(json_object_get(got, "loss"), "mean")));
+    assert_null(json_object_get(got, "split"));
+    expect_close(json_number_value(json_object_get(got, "norm_a")), 50, 0, 0);
+    json_decref(got);
+}
+
+static void test_digest(void **state) {
+    char a[RP_SITES_DIGEST];
+    char b[RP_SITES_DIGEST];
+    (void)state;
+    write_text("x", "one");
+    expect_ok(rp_sites_digest_file(in_folder("x"), a));
+    expect_ok(rp_sites_digest_file(in_folder("x"), b));
+    assert_string_equal(a, b);
+    write_text("x", "two");
+    expect_ok(rp_sites_digest_file(in_folder("x"), b));
+    assert_string_not_equal(a, b);
+    expect_err(rp_sites_digest_file(in_folder("none"), b), RP_ERR_IO);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_claim, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_norm_a, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_losses, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_weights, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_digest, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
