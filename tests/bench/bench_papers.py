@@ -183,6 +183,9 @@ def cells_of(program, row, out, table):
     for line in table["model"][0]["row"]:
         accuracy, over = line["accuracy"], line["accuracy_difference"]
         rate = re.search(r"lr=([0-9.e-]+)", line["label"])
+        if accuracy is None:  # the loss of a run is not finite
+            yield f"{line['diverged']} of {line['seeds']} diverged; {rate[1] if rate else '?'}"
+            continue
         text = f"{100 * accuracy['mean']:.1f} ± {100 * accuracy['deviation']:.1f}"
         if line["method"] != METHODS[0]:
             text += (f", {100 * over['mean']:+.1f} ({100 * over['low']:+.1f} to "
