@@ -31,7 +31,7 @@ _ringpipe_names_of() {
     case $1 in
     # generated: names
     verbs)
-        echo train resume eval predict plan profile sim lab ps log stop draw tune doctor \
+        echo train resume eval predict plan profile sim lab ps log stop view draw tune doctor \
             boards image flash bundle push slots validate revert keys data import inspect list
         ;;
     schedules)
@@ -72,6 +72,7 @@ _ringpipe_options() {
     "ps") echo --format --quiet --verbose --help ;;
     "log") echo --follow --all --quiet --verbose --help ;;
     "stop") echo --wait --quiet --verbose --help ;;
+    "view") echo --listen --text --token-file --text-file --quiet --verbose --help ;;
     "draw") echo --format --stages --micro --chunks --whole --quiet --verbose --help ;;
     "tune") echo --out --board --minutes --yes --system --threads --quiet --verbose --help ;;
     "doctor") echo --format --keys --board --threads --roster --where --listen --quiet --verbose --help ;;
@@ -133,6 +134,7 @@ _ringpipe_value() {
     *" --keys") _ringpipe_dirs "$3" ;;
     *" --last-words") _ringpipe_files "*" "$3" ;;
     *" --lines") : ;;
+    "view --listen") : ;;
     *" --listen") _ringpipe_words "tcp://" "$3" ;;
     *" --mbit") : ;;
     *" --micro") : ;;
@@ -164,9 +166,12 @@ _ringpipe_value() {
     *" --ssh-key") _ringpipe_files "pub" "$3" ;;
     *" --stages") : ;;
     *" --temperature") : ;;
-    *" --text") : ;;
+    "predict --text") : ;;
+    *" --text") return 1 ;;
+    *" --text-file") _ringpipe_dirs "$3" ;;
     *" --threads") : ;;
     *" --to") _ringpipe_dirs "$3" ;;
+    *" --token-file") _ringpipe_files "*" "$3" ;;
     *" --tokens") : ;;
     *" --top") : ;;
     *" --vocab") : ;;
