@@ -38,6 +38,15 @@ static void add_word(rp_view_text *out, const char *key, const char *value) {
     }
 }
 
+/* Share of busy time over the whole run; NAN: unknown. */
+static double busy_mean_of(const rp_view_board *board) {
+    double sum = 0;
+    for (uint32_t i = 0; i < RP_VIEW_OPS; i++) {
+        sum += board->op_s[i];
+    }
+    return sum + board->idle_s > 0 ? sum / (sum + board->idle_s) : (double)NAN;
+}
+
 static void add_board(const rp_view_board *board, rp_view_text *out) {
     rp_view_add(out, "{\"name\":");
     rp_view_add_string(out, board->name);
@@ -48,7 +57,7 @@ static void add_board(const rp_view_board *board, rp_view_text *out) {
     add_word(out, "role", board->role);
     add_real(out, "layer_count", board->layer_count);
     add_real(out, "busy", board->busy);
-    add_real(out, "idle_s", board->idle_s);
+    add_real(out, "busy_mean", busy_mean_of(board));
     add_real(out, "memory_bytes", board->memory_bytes);
     add_real(out, "heat_c", board->heat_c);
     add_real(out, "power_w", board->power_w);

@@ -3,7 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
-const STEPS_MAX = 6000, EVENTS_MAX = 300, RING_MAX = 16, GRID_MAX = 64, GROUP = 16;
+const STEPS_MAX = 6000, EVENTS_MAX = 300, RING_MAX = 7, LOOP_MAX = 16, GRID_MAX = 64, GROUP = 16;
 const LETTERS = {training: "T", evaluating: "E", ready: "R", building: "B", measuring: "M",
                  silent: "S", away: "A"};
 
@@ -21,6 +21,9 @@ function make(tag, attributes, ...inside) {
 
 const isNumber = (value) => typeof value === "number" && isFinite(value);
 const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+// Keeps the end, which often is a number.
+const shortenName = (text, most) => (text.length <= most ? text
+  : text.slice(0, Math.max(1, most - 5)) + "…" + text.slice(-4));
 const percent = (share) => (isNumber(share) ? Math.round(100 * share) + " %" : "");
 
 function short(value) {
@@ -29,7 +32,8 @@ function short(value) {
   }
   const size = Math.abs(value);
   return size >= 1000 ? value.toFixed(0) : size >= 100 ? value.toFixed(1)
-    : size >= 1 || size === 0 ? String(+value.toFixed(3)) : value.toPrecision(3);
+    : size >= 1 || size === 0 ? String(+value.toFixed(3))
+    : size >= 1e-3 ? String(+value.toPrecision(3)) : value.toExponential(2);
 }
 
 function clock(seconds) {
@@ -50,7 +54,11 @@ function bits(rate) {
     : (b / 1e3).toFixed(0) + " kb/s";
 }
 
-const mebi = (bytes) => (isNumber(bytes) ? (bytes / 1048576).toFixed(bytes < 1e7 ? 1 : 0) + " MiB" : "");
+function mebi(bytes) {
+  return !isNumber(bytes) ? "" : bytes < 1048576 ? (bytes / 1024).toFixed(0) + " KiB"
+    : (bytes / 1048576).toFixed(bytes < 1e7 ? 1 : 0) + " MiB";
+}
+
 const stateClass = (state) => (/^[a-z ]+$/.test(state || "") ? "s-" + state.replace(/ /g, "-") : "");
 
 // ---- data of a run -------------------------------------------------------------------------
@@ -173,6 +181,7 @@ function boardTitle(board) {
   add("layers", board.layers && `${board.layers} (${board.layer_count})`);
   add("role", board.role);
   add("busy", percent(board.busy));
+  add("busy on average", percent(board.busy_mean));
   add("memory", mebi(board.memory_bytes));
   add("temperature", isNumber(board.heat_c) ? board.heat_c.toFixed(0) + " °C" : "");
   add("power", isNumber(board.power_w) ? board.power_w.toFixed(1) + " W" : "");
@@ -184,7 +193,7 @@ function boardTitle(board) {
 function factsOf(board) {
   const facts = [mebi(board.memory_bytes)];
   facts.push(isNumber(board.heat_c) ? board.heat_c.toFixed(0) + " °C" : "");
-  facts.push(isNumber(board.power_w) ? board.power_w.toFixed(1) + " W" : "");
+  facts.push(isNumber(board.power_w) ? board.power_w.toFixed(0) + " W" : "");
   facts.push(board.staleness > 0 ? `stale ${board.staleness}` : "");
   return facts.filter((fact) => fact).join("  ");
 }
@@ -196,7 +205,7 @@ function drawBoard(board, x, y, w, h) {
   const room = Math.floor((w - 40) / 7);
   g.append(make("title", {}, boardTitle(board)),
            make("rect", {class: "box", x: left, y: top, width: w, height: h, rx: 7}),
-           make("text", {class: "bold", x: left + 8, y: top + 18}, shorten(board.name, room)));
+           make("text", {class: "bold", x: left + 8, y: top + 18}, shortenName(board.name, room)));
   if (board.state) {
     g.append(make("circle", {class: "letter", cx: left + w - 15, cy: top + 14, r: 9}),
              make("text", {class: "letter-text", x: left + w - 15, y: top + 18, "text-anchor": "middle"},
@@ -211,11 +220,12 @@ function drawBoard(board, x, y, w, h) {
   }
   const bar = w - (small ? 16 : 56), at = top + h - 12;
   g.append(make("rect", {class: "track", x: left + 8, y: at, width: bar, height: 6, rx: 3}));
-  if (isNumber(board.busy)) {
-    g.append(make("rect", {class: "bar", x: left + 8, y: at, width: bar * board.busy, height: 6, rx: 3}));
+  const share = board.busy ?? board.busy_mean; // of an ended run the mean
+  if (isNumber(share)) {
+    g.append(make("rect", {class: "bar", x: left + 8, y: at, width: bar * share, height: 6, rx: 3}));
     if (!small) {
       g.append(make("text", {class: "small", x: left + w - 8, y: at + 7, "text-anchor": "end"},
-                    percent(board.busy)));
+                    percent(share)));
     }
   }
   return g;
@@ -258,6 +268,11 @@ function pairsOf(boards, wires) {
 
 const wireClass = (wire) => (!wire || !(wire.bytes > 0) ? " unused" : wire.use > 0.9 ? " full-use" : "");
 
+function arrowOf(from, to) {
+  const turn = Math.round(4 * Math.atan2(to.y - from.y, to.x - from.x) / Math.PI);
+  return "→↘↓↙←↖↑↗"[(turn + 8) % 8];
+}
+
 function wireText(wire, arrow) {
   const parts = wire ? [percent(wire.use), bits(wire.rate_bytes_s)].filter((part) => part) : [];
   if (wire && wire.queue > 3) {
@@ -269,10 +284,10 @@ function wireText(wire, arrow) {
   return parts.length > 0 ? arrow + " " + parts.join(" ") : "";
 }
 
-// From the border of a box at p towards q.
-function borderPoint(p, q, w, h) {
+// From the border of the box p, {x, y, w, h}, towards q.
+function borderPoint(p, q) {
   const dx = q.x - p.x, dy = q.y - p.y;
-  const scale = 1 / Math.max(Math.abs(dx) / (w / 2 + 5), Math.abs(dy) / (h / 2 + 5), 1e-9);
+  const scale = 1 / Math.max(Math.abs(dx) / (p.w / 2 + 5), Math.abs(dy) / (p.h / 2 + 5), 1e-9);
   return {x: p.x + dx * Math.min(scale, 0.5), y: p.y + dy * Math.min(scale, 0.5)};
 }
 
@@ -288,17 +303,19 @@ function drawArrow(from, to, wire, shift) {
                             d: `M${x2} ${y2}L${bx - 5 * uy} ${by + 5 * ux}L${bx + 5 * uy} ${by - 5 * ux}Z`}));
 }
 
-// Both directions between two boxes, with their texts at the middle, moved by (ox, oy).
-function drawPair(pair, places, w, h, label) {
+// Both directions between two boxes. `label` gives the place of their texts, from the middle.
+function drawPair(pair, places, label) {
   const p = places.get(pair.a), q = places.get(pair.b);
   if (!p || !q) {
     return null;
   }
-  const from = borderPoint(p, q, w, h), to = borderPoint(q, p, w, h);
+  const from = borderPoint(p, q), to = borderPoint(q, p), dx = q.x - p.x, dy = q.y - p.y;
   const g = make("g", {}, drawArrow(from, to, pair.there, -4), drawArrow(to, from, pair.back, -4));
   if (label) {
-    const [x, y, anchor] = label((from.x + to.x) / 2, (from.y + to.y) / 2);
-    const lines = [wireText(pair.there, label.there || "→"), wireText(pair.back, label.back || "←")];
+    const [x, y, anchor, short] = label((from.x + to.x) / 2, (from.y + to.y) / 2, Math.abs(dx) > Math.abs(dy));
+    const text = (wire, arrow) => (!short ? wireText(wire, arrow)
+      : wire && isNumber(wire.use) ? arrow + percent(wire.use) : "");
+    const lines = [text(pair.there, arrowOf(p, q)), text(pair.back, arrowOf(q, p))];
     lines.filter((line) => line).forEach((line, i, all) => g.append(
       make("text", {class: "rate", x, y: y + 14 * i - 7 * (all.length - 1) + 4, "text-anchor": anchor}, line)));
   }
@@ -309,16 +326,17 @@ function drawPair(pair, places, w, h, label) {
 
 function drawRing(boards, wires) {
   const n = boards.length + 1, w = n > 9 ? 140 : 168, h = 66;
-  const rx = Math.max(235, n * 46), ry = Math.max(165, n * 34);
-  const cx = rx + w / 2 + 85, cy = ry + h / 2 + 26;
+  const rx = Math.max(240, n * 46), ry = Math.max(165, n * 32);
+  const cx = rx + w / 2 + 85, cy = ry + h / 2;
   const places = new Map();
-  const place = (i) => {
+  const place = (i, width, height) => {
     const turn = 2 * Math.PI * i / n - Math.PI / 2;
-    return {x: cx + rx * Math.cos(turn), y: cy + ry * Math.sin(turn)};
+    return {x: cx + rx * Math.cos(turn), y: cy + ry * Math.sin(turn), w: width, h: height};
   };
-  places.set("host", place(0));
-  boards.forEach((board, i) => places.set(board.name, place(i + 1)));
-  const svg = make("svg", {viewBox: `0 0 ${2 * cx} ${2 * cy}`, role: "img", "aria-label": "ring of boards"});
+  places.set("host", place(0, 120, 46));
+  boards.forEach((board, i) => places.set(board.name, place(i + 1, w, h)));
+  const low = Math.max(...[...places.values()].map((at) => at.y)) + h / 2 + 30;
+  const svg = make("svg", {viewBox: `0 0 ${2 * cx} ${low}`, role: "img", "aria-label": "ring of boards"});
   for (const pair of pairsOf(boards, wires)) {
     const label = (x, y) => {
       const dx = (x - cx) / rx, dy = (y - cy) / ry, size = Math.hypot(dx, dy);
@@ -328,7 +346,7 @@ function drawRing(boards, wires) {
       const ox = 16 * dx / size, oy = 20 * dy / size;
       return [x + ox, y + oy, Math.abs(dx) < 0.15 ? "middle" : dx < 0 ? "end" : "start"];
     };
-    svg.append(drawPair(pair, places, w, h, label) || "");
+    svg.append(drawPair(pair, places, label) || "");
   }
   svg.append(drawHost(places.get("host").x, places.get("host").y, 120, 46));
   for (const board of boards) {
@@ -338,21 +356,45 @@ function drawRing(boards, wires) {
   return svg;
 }
 
+// More boards: the ring along the edges of a grid, with the host at the first place.
+function drawLoop(boards, wires) {
+  const n = boards.length + 1, w = 140, h = 66, gx = 64, gy = 52;
+  const columns = n > 12 ? 5 : 4, rows = Math.max(2, Math.ceil((n - 2 * columns) / 2) + 2);
+  const cells = [];
+  for (let x = 0; x < columns; x++) { cells.push([x, 0]); }
+  for (let y = 1; y < rows; y++) { cells.push([columns - 1, y]); }
+  for (let x = columns - 2; x >= 0; x--) { cells.push([x, rows - 1]); }
+  for (let y = rows - 2; y > 0; y--) { cells.push([0, y]); }
+  const place = (i, height) => {
+    const [x, y] = cells[Math.floor(i * cells.length / n)];
+    return {x: 10 + w / 2 + x * (w + gx), y: 10 + h / 2 + y * (h + gy), w, h: height};
+  };
+  const places = new Map([["host", place(0, 46)], ...boards.map((board, i) => [board.name, place(i + 1, h)])]);
+  const svg = make("svg", {viewBox: `0 0 ${columns * (w + gx) - gx + 20} ${rows * (h + gy) - gy + 20}`, role: "img"});
+  const label = (x, y, flat) => (flat ? [x, y - 26, "middle", true] : [x + 12, y, "start"]);
+  for (const pair of pairsOf(boards, wires)) {
+    svg.append(drawPair(pair, places, label) || "");
+  }
+  svg.append(drawHost(places.get("host").x, places.get("host").y, w, 46));
+  for (const board of boards) {
+    svg.append(drawBoard(board, places.get(board.name).x, places.get(board.name).y, w, h));
+  }
+  return svg;
+}
+
 // For a narrow screen: one board below another.
 function drawColumn(boards, wires) {
   const w = 200, h = 66, gap = 46, x = 115;
-  const places = new Map([["host", {x, y: 30}]]);
-  boards.forEach((board, i) => places.set(board.name, {x, y: 30 + (i + 1) * (h + gap)}));
+  const places = new Map([["host", {x, y: 30, w, h: 46}]]);
+  boards.forEach((board, i) => places.set(board.name, {x, y: 30 + (i + 1) * (h + gap), w, h}));
   const svg = make("svg", {viewBox: `0 0 360 ${60 + boards.length * (h + gap) + 10}`, role: "img"});
   const label = (px, py) => [px + 14, py, "start"];
-  label.there = "↓";
-  label.back = "↑";
   const order = new Map([["host", 0], ...boards.map((board, i) => [board.name, i + 1])]);
   for (const pair of pairsOf(boards, wires)) {
     if (Math.abs(order.get(pair.a) - order.get(pair.b)) === 1) {
       const down = order.get(pair.a) < order.get(pair.b);
       const ordered = down ? pair : {a: pair.b, b: pair.a, there: pair.back, back: pair.there};
-      svg.append(drawPair(ordered, places, w, h, label) || "");
+      svg.append(drawPair(ordered, places, label) || "");
     } else if (pair.a === "host" || pair.b === "host") { // the way back to the host, on the right
       const last = places.get(pair.a === "host" ? pair.b : pair.a);
       const toHost = pair.a === "host" ? pair.back : pair.there;
@@ -377,12 +419,12 @@ function drawGrid(boards, wires, narrow) {
   const places = new Map();
   boards.forEach((board, i) => {
     const row = Math.floor(i / columns), at = i % columns, column = row % 2 ? columns - 1 - at : at;
-    places.set(board.name, {x: 10 + w / 2 + column * (w + gx), y: 8 + h / 2 + row * (h + gy)});
+    places.set(board.name, {x: 10 + w / 2 + column * (w + gx), y: 8 + h / 2 + row * (h + gy), w, h});
   });
   const svg = make("svg", {viewBox: `0 0 ${columns * (w + gx) - gx + 20} ${rows * (h + gy) - gy + 16}`, role: "img"});
   for (const pair of pairsOf(boards, wires)) {
     if (pair.a !== "host" && pair.b !== "host") {
-      svg.append(drawPair(pair, places, w, h, null) || "");
+      svg.append(drawPair(pair, places, null) || "");
     }
   }
   for (const board of boards) {
@@ -438,10 +480,10 @@ function drawBoards() {
                  drawGrid(inside, wires, narrow));
     }
     box.replaceChildren(...parts);
-  } else if (boards.length > RING_MAX) {
+  } else if (boards.length > LOOP_MAX) {
     box.replaceChildren(drawGrid(boards, wires, narrow));
   } else if (boards.length > 0) {
-    box.replaceChildren(narrow ? drawColumn(boards, wires) : drawRing(boards, wires));
+    box.replaceChildren((narrow ? drawColumn : boards.length > RING_MAX ? drawLoop : drawRing)(boards, wires));
   } else {
     box.replaceChildren(make("p", {class: "dim"}, "The run has no plan yet."));
   }
@@ -490,9 +532,9 @@ function drawCurves(box, series, options) {
   }
   for (const event of options.plain ? [] : data.events) {
     if (TICKS[event.kind] && event.step >= x0 && event.step <= x1) {
+      const x = px(event.step) + (event.kind === "recovered" ? 2 : 0); // next to its fault
       svg.append(make("g", {}, make("title", {}, `step ${event.step}: ${event.words}`),
-                      make("line", {class: "tick " + TICKS[event.kind], x1: px(event.step), x2: px(event.step),
-                                    y1: top, y2: h - bottom})));
+                      make("line", {class: "tick " + TICKS[event.kind], x1: x, x2: x, y1: top, y2: h - bottom})));
     }
   }
   series.forEach((one, i) => {
@@ -503,7 +545,7 @@ function drawCurves(box, series, options) {
         cx: point.split(",")[0], cy: point.split(",")[1]})));
     }
     if (one.name) {
-      svg.append(make("text", {class: "small", x: w - right, y: top + 12 + 14 * i, "text-anchor": "end"},
+      svg.append(make("text", {class: "rate", x: w - right, y: h - bottom - 8 - 14 * i, "text-anchor": "end"},
                       `${one.name} ${percent(one.points[one.points.length - 1][1])}`));
     }
   });
@@ -522,9 +564,19 @@ function smooth(points, most) {
   return out;
 }
 
+// A moving mean over about 2 % of the points.
+function movingMean(points) {
+  const weight = Math.min(1, 50 / Math.max(points.length, 1)) || 1;
+  let mean = NaN;
+  return points.map(([x, y]) => {
+    mean = isNumber(mean) ? mean + weight * (y - mean) : y;
+    return [x, mean];
+  });
+}
+
 function drawAllCurves() {
-  drawCurves($("loss"), [{points: smooth(data.steps, 500), kind: "raw"},
-                         {points: smooth(data.steps, 60), kind: "curve"}],
+  const losses = smooth(data.steps, 600);
+  drawCurves($("loss"), [{points: losses, kind: "raw"}, {points: movingMean(losses), kind: "curve"}],
              {x0: 0, empty: "No step yet."});
   const kinds = ["", "second", "third"];
   const scores = [...data.scores].slice(0, 3).map(([name, list], i) => ({
@@ -556,7 +608,7 @@ function drawNumbers() {
     add("left", clock(state.left_s));
   }
   if (isNumber(state.learning_rate)) {
-    add("learning rate", state.learning_rate.toPrecision(3));
+    add("learning rate", short(state.learning_rate));
   }
   if (isNumber(state.time_s)) {
     add("time", clock(state.time_s));
