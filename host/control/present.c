@@ -220,5 +220,6 @@ void rp_present_end(rp_controller *c) {
     const bool is_known = describe_all(c, &arena, &now) == RP_OK;
     now.state = "ended";
     rp_now_end(c->now.file, is_known ? &now : NULL);
+    c->now.is_off = true; /* the boards may take some time to end */
     rp_arena_finish(&arena);
 }

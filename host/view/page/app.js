@@ -214,7 +214,7 @@ function drawBoard(board, x, y, w, h) {
   if (!small) {
     const stage = board.layers ? `${shorten(board.layers, room + 4)}` : "";
     g.append(make("text", {class: "small", x: left + 8, y: top + 34}, stage),
-             make("text", {class: "small", x: left + 8, y: top + 49}, factsOf(board)));
+             make("text", {class: "small", x: left + 8, y: top + 49}, shorten(factsOf(board), room + 9)));
   } else if (board.stages) {
     g.append(make("text", {class: "small", x: left + 8, y: top + 33}, "stage " + shorten(board.stages, 8)));
   }
@@ -371,7 +371,9 @@ function drawLoop(boards, wires) {
   };
   const places = new Map([["host", place(0, 46)], ...boards.map((board, i) => [board.name, place(i + 1, h)])]);
   const svg = make("svg", {viewBox: `0 0 ${columns * (w + gx) - gx + 20} ${rows * (h + gy) - gy + 20}`, role: "img"});
-  const label = (x, y, flat) => (flat ? [x, y - 26, "middle", true] : [x + 12, y, "start"]);
+  const middle = (columns * (w + gx) - gx + 20) / 2;
+  const label = (x, y, flat) => (flat ? [x, y - 26, "middle", true]
+    : x > middle ? [x - 12, y, "end"] : [x + 12, y, "start"]);
   for (const pair of pairsOf(boards, wires)) {
     svg.append(drawPair(pair, places, label) || "");
   }
@@ -441,7 +443,12 @@ function groupOf(boards, index) {
   const shares = boards.map((board) => board.busy).filter(isNumber);
   const worst = RANK.find((name) => boards.some((board) => board.state === name));
   const heat = boards.map((board) => board.heat_c).filter(isNumber);
-  return {name: `${boards[0].name} .. ${boards[boards.length - 1].name}`, state: worst, index,
+  const first = boards[0].name, last = boards[boards.length - 1].name;
+  let same = 0; // letters that both names begin with, up to the last digit that differs
+  while (same < first.length && first[same] === last[same] && !/[0-9]/.test(first[same])) {
+    same++;
+  }
+  return {name: `${first} .. ${last.slice(same)}`, state: worst, index,
           layers: `${boards.length} boards` + (worst && worst !== "training"
             ? `, ${boards.filter((board) => board.state === worst).length} ${worst}` : ""),
           heat_c: heat.length > 0 ? Math.max(...heat) : undefined,
