@@ -89,5 +89,6 @@ void rp_close_rooms(rp_controller *c) {
     rp_arrangement_release(c->setup);
     rp_keep_close(c->keep);
     rp_folder_close_transfers(c->folder);
+    rp_present_close(c);
     rp_ring_close_spawned(&c->ring);
 }

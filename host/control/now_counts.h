@@ -15,6 +15,7 @@ typedef struct {
 } rp_now_counts_board;
 
 typedef struct {
+    rp_arena arena;    /* of the file and the boards; the run's own is sealed while it trains */
     rp_now_file *file; /* NULL: not opened */
     bool is_off;       /* this run has no file, or it could not be opened */
     rp_now_counts_board *board;

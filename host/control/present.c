@@ -174,8 +174,9 @@ static rp_err open_file(rp_controller *c) {
     const rp_folder_paths *paths = rp_folder_paths_of(c->folder);
     rp_err err;
     counts->board_max = c->run->boards + c->run->spares;
-    RP_TRY(RP_ARENA_NEW(&c->arena, counts->board_max, &counts->board));
-    RP_TRY(rp_now_open(&c->arena, paths->folder, c->ring.identity.id, &counts->file));
+    rp_arena_init(&counts->arena, "now", 0);
+    RP_TRY(RP_ARENA_NEW(&counts->arena, counts->board_max, &counts->board));
+    RP_TRY(rp_now_open(&counts->arena, paths->folder, c->ring.identity.id, &counts->file));
 fail:
     return err;
 }
@@ -222,4 +223,9 @@ void rp_present_end(rp_controller *c) {
     rp_now_end(c->now.file, is_known ? &now : NULL);
     c->now.is_off = true; /* the boards may take some time to end */
     rp_arena_finish(&arena);
+}
+
+void rp_present_close(rp_controller *c) {
+    rp_arena_finish(&c->now.arena);
+    c->now = (rp_now_counts){.is_off = true};
 }

@@ -12,27 +12,18 @@
 
 #include "base/json_values.h"
 #include "base/replace.h"
+#include "folder/now_totals.h"
 #include "runs/now_place.h"
-#include "runs/tail.h"
 
-enum { DIGITS = 13, /* written_s has milliseconds */ ROWS_MAX = 8192, NAME_BYTES = 128 };
+enum { DIGITS = 13 }; /* written_s has milliseconds */
 
 /* What is omitted of a ring that is too large for one file. */
 typedef enum { ALL, NO_HOST_WIRES, NO_WIRES, NO_COUNTS, DETAILS } detail;
 
-/* Counts of earlier starts of a board, or of a wire. */
-typedef struct {
-    const char *kind; /* NULL: a board */
-    const char *name, *to;
-    double seconds[RP_NOW_OPS + 1]; /* of ops and idle; of a wire only the first: busy */
-    uint64_t bytes, resent, resets;
-} former_row;
-
 struct rp_now_file {
     const char *folder;
     uint64_t run_id;
-    const former_row *former;
-    uint32_t former_count;
+    rp_now_totals *totals;
     char *text; /* [RP_NOW_BYTES_MAX] */
 };
 
@@ -41,140 +32,19 @@ const char *rp_now_op_name(rp_now_op op) {
     return names[op];
 }
 
-/* ---- counts of earlier starts ---------------------------------------------------------------- */
-
-/* NULL: missing, not a regular file, too long, or not JSON. */
-static json_t *load(const char *path) {
-    struct stat facts;
-    json_t *root = NULL;
-    const int fd = rp_tail_open(path);
-    if (fd >= 0 && fstat(fd, &facts) == 0 && facts.st_size <= RP_NOW_BYTES_MAX) {
-        root = json_loadfd(fd, 0, NULL);
-    }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return root;
-}
-
-static double time_of(const json_t *root) {
-    return json_number_value(json_object_get(root, "written_s"));
-}
-
-/* The newer one of the two files, if it is of this run. */
-static json_t *load_newest(const char *folder, uint64_t run_id) {
-    char path[RP_NOW_PATH_BYTES];
-    char id[32];
-    json_t *found = NULL;
-    for (uint32_t i = 0; i < 2; i++) {
-        json_t *root =
-            (i == 0 ? rp_now_folder_place(folder, path) : rp_now_runtime_place(folder, false, path))
-                ? load(path)
-                : NULL;
-        const char *own = json_string_value(json_object_get(root, "run_id"));
-        (void)snprintf(id, sizeof id, "%016" PRIx64, run_id);
-        if (own && strcmp(own, id) == 0 && (!found || time_of(root) > time_of(found))) {
-            json_t *older = found;
-            found = root;
-            root = older;
-        }
-        json_decref(root);
-    }
-    return found;
-}
-
-/* 0: missing or invalid. */
-static double read_seconds(const json_t *from, const char *key) {
-    const double value = json_number_value(json_object_get(from, key));
-    return value > 0 && value < 1e12 ? value : 0;
-}
-
-static uint64_t read_count(const json_t *from, const char *key) {
-    const json_int_t value = json_integer_value(json_object_get(from, key));
-    return value > 0 && value < INT64_MAX / 2 ? (uint64_t)value : 0;
-}
-
-static rp_err read_name(rp_arena *arena, const json_t *from, const char *key, const char **out) {
-    const char *text = json_string_value(json_object_get(from, key));
-    char *copy;
-    const rp_err err = rp_arena_string(arena, text ? text : "", &copy);
-    *out = err == RP_OK ? copy : NULL;
-    return err;
-}
-
-static rp_err read_former_board(rp_arena *arena, const json_t *from, former_row *out) {
-    const json_t *ops = json_object_get(from, "op_s");
-    for (uint32_t i = 0; i < RP_NOW_OPS; i++) {
-        out->seconds[i] = read_seconds(ops, rp_now_op_name((rp_now_op)i));
-    }
-    out->seconds[RP_NOW_OPS] = read_seconds(from, "idle_s");
-    return read_name(arena, from, "name", &out->name);
-}
-
-static rp_err read_former_wire(rp_arena *arena, const json_t *from, former_row *out) {
-    rp_err err;
-    out->seconds[0] = read_seconds(from, "busy_s");
-    out->bytes = read_count(from, "bytes");
-    out->resent = read_count(from, "resent");
-    out->resets = read_count(from, "resets");
-    RP_TRY(read_name(arena, from, "kind", &out->kind));
-    RP_TRY(read_name(arena, from, "from", &out->name));
-    RP_TRY(read_name(arena, from, "to", &out->to));
-fail:
-    return err;
-}
-
-static rp_err read_former(rp_arena *arena, rp_now_file *file, const json_t *root) {
-    const json_t *boards = json_object_get(root, "boards");
-    const json_t *wires = json_object_get(root, "wires");
-    const size_t board_count = json_array_size(boards);
-    const size_t count = board_count + json_array_size(wires);
-    former_row *rows;
-    rp_err err = RP_OK;
-    if (count == 0 || count > ROWS_MAX) {
-        return RP_OK;
-    }
-    RP_TRY(RP_ARENA_NEW(arena, count, &rows));
-    for (size_t i = 0; i < count; i++) {
-        RP_TRY(i < board_count
-                   ? read_former_board(arena, json_array_get(boards, i), &rows[i])
-                   : read_former_wire(arena, json_array_get(wires, i - board_count), &rows[i]));
-    }
-    file->former = rows;
-    file->former_count = (uint32_t)count;
-fail:
-    return err;
-}
-
 rp_err rp_now_open(rp_arena *arena, const char *folder, uint64_t run_id, rp_now_file **out) {
     rp_now_file *file;
     char *copy;
     rp_err err;
-    json_t *root = load_newest(folder, run_id);
     RP_TRY(RP_ARENA_NEW(arena, 1, &file));
     RP_TRY(rp_arena_string(arena, folder, &copy));
     RP_TRY(RP_ARENA_NEW(arena, RP_NOW_BYTES_MAX, &file->text));
     file->folder = copy;
     file->run_id = run_id;
-    RP_TRY(read_former(arena, file, root));
+    RP_TRY(rp_now_totals_open(arena, folder, run_id, &file->totals));
     *out = file;
 fail:
-    json_decref(root);
     return err;
-}
-
-static const former_row *find_former(const rp_now_file *file, const char *kind, const char *name,
-                                     const char *to) {
-    static const former_row nothing = {0};
-    for (uint32_t i = 0; i < file->former_count; i++) {
-        const former_row *row = &file->former[i];
-        if (strcmp(row->name, name) == 0 &&
-            (kind ? row->kind && strcmp(row->kind, kind) == 0 && strcmp(row->to, to) == 0
-                  : !row->kind)) {
-            return row;
-        }
-    }
-    return &nothing;
 }
 
 /* ---- the text -------------------------------------------------------------------------------- */
@@ -193,7 +63,8 @@ static void put_text(json_t *object, const char *key, const char *value, bool *g
 
 static json_t *make_board(const rp_now_file *file, const rp_now_board *board, detail level,
                           bool *good) {
-    const former_row *former = find_former(file, NULL, board->name, NULL);
+    const rp_now_key key = {"", board->name, ""};
+    rp_now_sums sums = {.counts = {0}};
     json_t *object = json_object();
     put_text(object, "name", board->name, good);
     put_text(object, "state", board->state, good);
@@ -209,29 +80,36 @@ static json_t *make_board(const rp_now_file *file, const rp_now_board *board, de
     put_real(object, "heat_c", board->heat_c, good);
     put_real(object, "power_w", board->power_w, good);
     put_real(object, "staleness", board->staleness, good);
+    for (uint32_t i = 0; i < RP_NOW_OPS; i++) {
+        sums.seconds[i] = board->op_s[i];
+    }
+    sums.seconds[RP_NOW_OPS] = isfinite(board->idle_s) ? board->idle_s : 0;
+    rp_now_totals_add(file->totals, &key, &sums);
     json_t *ops = json_object();
     for (uint32_t i = 0; i < RP_NOW_OPS; i++) {
-        put_real(ops, rp_now_op_name((rp_now_op)i), former->seconds[i] + board->op_s[i], good);
+        put_real(ops, rp_now_op_name((rp_now_op)i), sums.seconds[i], good);
     }
     rp_json_put(object, "op_s", ops, good);
-    put_real(object, "idle_s", former->seconds[RP_NOW_OPS] + board->idle_s, good);
+    put_real(object, "idle_s", sums.seconds[RP_NOW_OPS], good);
     return object;
 }
 
 static json_t *make_wire(const rp_now_file *file, const rp_now_wire *wire, bool *good) {
-    const former_row *former = find_former(file, wire->kind, wire->from, wire->to);
-    const double busy_s = former->seconds[0] + (isfinite(wire->busy_s) ? wire->busy_s : 0);
+    const rp_now_key key = {wire->kind, wire->from, wire->to};
+    rp_now_sums sums = {.seconds = {isfinite(wire->busy_s) ? wire->busy_s : 0},
+                        .counts = {wire->bytes, wire->resent, wire->resets}};
     json_t *object = json_object();
+    rp_now_totals_add(file->totals, &key, &sums);
     put_text(object, "kind", wire->kind, good);
     put_text(object, "from", wire->from, good);
     put_text(object, "to", wire->to, good);
-    rp_json_put(object, "bytes", rp_json_of_whole(former->bytes + wire->bytes), good);
+    rp_json_put(object, "bytes", rp_json_of_whole(sums.counts[0]), good);
     put_real(object, "rate_bytes_s", wire->rate_bytes_s, good);
     put_real(object, "use", wire->use, good);
-    put_real(object, "busy_s", busy_s > 0 ? busy_s : wire->busy_s, good);
+    put_real(object, "busy_s", sums.seconds[0] > 0 ? sums.seconds[0] : wire->busy_s, good);
     put_real(object, "queue", wire->queue, good);
-    rp_json_put(object, "resent", rp_json_of_whole(former->resent + wire->resent), good);
-    rp_json_put(object, "resets", rp_json_of_whole(former->resets + wire->resets), good);
+    rp_json_put(object, "resent", rp_json_of_whole(sums.counts[1]), good);
+    rp_json_put(object, "resets", rp_json_of_whole(sums.counts[2]), good);
     put_real(object, "delay_s", wire->delay_s[0], good);
     put_real(object, "delay_95_s", wire->delay_s[1], good);
     return object;

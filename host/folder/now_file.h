@@ -56,7 +56,7 @@ typedef struct {
 typedef struct rp_now_file rp_now_file;
 
 /* Reads the counts of earlier starts. `run_id`: of the run, so that only its own file counts.
- * *out is allocated in `arena`. errors MEMORY */
+ * *out is allocated in `arena`, as later what new wires need. errors MEMORY */
 rp_err rp_now_open(rp_arena *arena, const char *folder, uint64_t run_id,
                    rp_now_file **out) RP_MUST_CHECK;
 /* Replaces the file; at most RP_NOW_BYTES_MAX bytes. Of a large ring it omits wires of the host,

@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "view/metrics.h"
 #include "view/state_json.h"
 
@@ -103,8 +103,13 @@ void rp_view_feeds_search(rp_view_feeds *feeds, int64_t now_ns) {
         return;
     }
     feeds->found_ns = now_ns;
-    if (find_runs(feeds) != RP_OK) {
-        rp_log_debug("view: the search for runs failed; those that were found stay");
+    for (uint32_t i = 0; i < feeds->dir_count; i++) { /* one may have been removed */
+        if (access(feeds->dir[i], F_OK) != 0) {
+            return;
+        }
+    }
+    if (!feeds->has_failed) { /* said once: a folder without runs, or memory is short */
+        feeds->has_failed = find_runs(feeds) != RP_OK;
     }
 }
 
@@ -146,7 +151,8 @@ void rp_view_feed_update(rp_view_feed *feed, int64_t now_ns) {
     rp_arena_init(&feed->arena, "run", 0);
     feed->stamp = stamp;
     feed->state = NULL;
-    feed->known = rp_view_read(&feed->arena, &feed->run, &feed->facts) == RP_OK;
+    feed->known = rp_run_is_folder(feed->run.folder) && /* it may have been removed */
+                  rp_view_read(&feed->arena, &feed->run, &feed->facts) == RP_OK;
     if (feed->known) {
         make_state(feed);
     }

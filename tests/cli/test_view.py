@@ -134,7 +134,8 @@ class View(program.Case):
         self.assertIn("--listen", self.refused("view", "out", "--listen", "7180"))
         self.assertIn("--text", self.refused("view", "out", "--text", "--token-file", "token"))
         _, port = self.serve("out", "--token-file", "token")
-        for words in ({}, {"Authorization": "Bearer " + TOKEN[:-1]}, {"Cookie": "ringpipe-token=x"}):
+        for words in ({}, {"Authorization": "Bearer " + TOKEN[:-1]},
+                      {"Cookie": "ringpipe-token=x"}):
             status, headers, _ = self.ask(port, "/metrics", **words)
             self.assertEqual((status, headers["WWW-Authenticate"]), (401, "Bearer"), words)
         self.assertEqual(self.ask(port, "/?token=" + TOKEN[::-1])[0], 401)
@@ -380,7 +381,8 @@ class View(program.Case):
 
 load_tests = program.few_when_short(
     "View.test_routes_and_refusals", "View.test_a_token_is_needed",
-    "View.test_events_while_it_trains_without_a_gap", "View.test_metrics_are_as_prometheus_wants_them",
+    "View.test_events_while_it_trains_without_a_gap",
+    "View.test_metrics_are_as_prometheus_wants_them",
     "View.test_every_query_names_a_metric_that_exists",
     sanitized=("View.test_the_65th_client_is_told_to_wait",))
 

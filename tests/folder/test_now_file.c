@@ -115,6 +115,29 @@ static void counts_continue_after_a_resume(void **state) {
     json_decref(root);
 }
 
+/* A link counts from 0 when its peer restarts; its busy time is computed with the newest rate. */
+static void counts_never_fall(void **state) {
+    (void)state;
+    const uint64_t bytes[] = {1000, 1500, 200, 300};
+    const int64_t shown[] = {1000, 1500, 1700, 1800};
+    const double busy_s[] = {0.5, 0.25, 0.125, 0.0625};
+    const double shown_s[] = {0.5, 0.5, 0.625, 0.625};
+    rp_now_file *file = open_now(11);
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        rp_now_wire wire = some_wire("hop", "b");
+        wire.bytes = bytes[i];
+        wire.busy_s = busy_s[i];
+        const rp_now now = now_of(NULL, 0, &wire, 1);
+        rp_now_write(file, &now);
+        rp_now_write(file, &now);
+        json_t *root = read_json(in_folder("now.json"));
+        const json_t *hop = json_array_get(json_object_get(root, "wires"), 0);
+        assert_int_equal(json_integer_value(json_object_get(hop, "bytes")), shown[i]);
+        assert_true(json_real_value(json_object_get(hop, "busy_s")) == shown_s[i]);
+        json_decref(root);
+    }
+}
+
 static void in_the_runtime_folder_while_active(void **state) {
     (void)state;
     char path[RP_NOW_PATH_BYTES];
@@ -186,6 +209,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_the_run_folder_without_a_runtime_folder),
         cmocka_unit_test(counts_continue_after_a_resume),
+        cmocka_unit_test(counts_never_fall),
         cmocka_unit_test(in_the_runtime_folder_while_active),
         cmocka_unit_test(what_cannot_be_written_is_not_written),
         cmocka_unit_test(a_large_ring_fits),
