@@ -158,7 +158,8 @@ MAN = "host/cli/man"
 SLOTS = ("slots", "validate", "revert")
 # ringpipe(1) lists every verb under one of these.
 PURPOSES = {
-    "verbs-train": ("train", "resume", "eval", "predict", "round", "ps", "log", "stop"),
+    "verbs-train": ("train", "resume", "eval", "predict", "round", "ps", "log", "view",
+                    "stop"),
     "verbs-compare": ("plan", "profile", "sim", "lab", "draw"),
     "verbs-boards": ("boards", "doctor", "tune", "keys", "image", "flash"),
     "verbs-update": ("bundle", "push", "slots", "validate", "revert"),

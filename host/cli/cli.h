@@ -43,6 +43,12 @@ typedef struct {
     uint32_t lines; /* 0: the default */
 } rp_cli_log;
 
+/* Values of view. */
+typedef struct {
+    const char *listen, *token_file, *text_folder;
+    bool text;
+} rp_cli_view;
+
 /* Values of boards enrol, and those that adopt and image share with it. */
 typedef struct {
     const char *group, *run;
@@ -106,6 +112,7 @@ typedef struct {
     rp_cli_sim sim;
     rp_cli_draw draw;
     rp_cli_log log;
+    rp_cli_view view;
     rp_cli_enrol enrol;
     rp_cli_image image;
     rp_cli_fleet fleet;
@@ -173,6 +180,6 @@ rp_cli_action rp_verb_train, rp_verb_resume, rp_verb_eval, rp_verb_predict, rp_v
     rp_verb_slots, rp_verb_validate, rp_verb_revert, rp_verb_keys_new, rp_verb_keys_show,
     rp_verb_keys_list, rp_verb_keys_trust, rp_verb_keys_untrust, rp_verb_data_fetch,
     rp_verb_data_bpe, rp_verb_data_split, rp_verb_round, rp_verb_import, rp_verb_inspect,
-    rp_verb_list;
+    rp_verb_list, rp_verb_view;
 
 #endif

@@ -95,6 +95,14 @@ const rp_option rp_cli_options[] = {
     FLAG("all", 0, log.all, "Print every step (default: about 40 of them)"),
     NUMBER("lines", "N", log.lines, 128, "Number of last lines (default: 30)"),
 
+    VALUE(TEXT, "listen", 0, "ADDRESS:PORT", view.listen, 0,
+          "Where the page is served (default: 127.0.0.1:7180)", "page"),
+    TEXT("token-file", "FILE", view.token_file, "A secret that readers need; see the manual"),
+    {"text", 0, RP_OPTION_FLAG, NULL, AT(view.text), "Print the state instead of serving it", 0,
+     "terminal", false, 0},
+    TEXT("text-file", "DIR", view.text_folder,
+         "Also write the metrics to ringpipe.prom in this folder"),
+
     TEXT("group", "NAME", enrol.group, "Group of the roster that these boards join"),
     NUMBER("hours", "N", enrol.hours, 8760, "Lifetime of a token (default: 24)"),
     FLAG("token", 0, enrol.token, "Make the tokens and do not wait for the boards"),
@@ -207,6 +215,12 @@ const rp_cli_verb rp_cli_verbs[] = {
      "The run ends after a checkpoint, exit 130, and `ringpipe resume DIR` continues it. Exit 0 "
      "when it has ended, 3 when it is still active after the time of --wait.",
      rp_verb_stop},
+    {"view", "[DIR...]", 0, UINT32_MAX, "listen:page|text:terminal token-file text-file",
+     "Show runs in a browser, on a terminal, and as metrics",
+     "It only reads. Without a DIR it shows the active runs of this account on this machine. DIR "
+     "is "
+     "the folder of a run, active or not, or a folder that contains such folders.",
+     rp_verb_view},
     {"draw", "SCHEDULE", 1, 1, "format:svg stages micro chunks whole",
      "Draw a schedule, measured by replay",
      "SCHEDULE is a name as in a run file, e.g. 1f1b, or a plan.json; `table` compares all "
@@ -381,6 +395,7 @@ rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *co
         .model = {.split = "test"},
         .split = {.by = "iid", .least = 10},
         .sim = {.executor = "digest", .faults = "none", .seeds = {1, 1}},
+        .view = {.listen = "127.0.0.1:7180"},
         .draw = {.stages = 4, .micro = 8},
         .image = {.runner = "dd"},
     };

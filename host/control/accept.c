@@ -125,6 +125,7 @@ static rp_err on_trace(rp_controller *c, uint32_t board, const rp_part *part) {
         rp_sink_op op;
         RP_TRY(rp_ring_unpack_op(&c->ring, board, plan, bytes, &op));
         rp_drift_note_op(c->measure, plan, &op);
+        rp_now_counts_add(&c->now, c->ring.board[board].name, &op);
         RP_TRY(rp_train_record_op(c->train, &op));
     }
 fail:

@@ -34,6 +34,7 @@ fail:;
 
 rp_err rp_close_enter(rp_controller *c) {
     if (rp_folder_record(c->folder)) {
+        rp_present_end(c);
         const bool resumable = rp_err_exit_code(c->machine.result) > 2;
         const rp_err closed = rp_close_record(c, status_of(c->machine.result));
         if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself succeeded */
@@ -88,5 +89,6 @@ void rp_close_rooms(rp_controller *c) {
     rp_arrangement_release(c->setup);
     rp_keep_close(c->keep);
     rp_folder_close_transfers(c->folder);
+    rp_present_close(c);
     rp_ring_close_spawned(&c->ring);
 }

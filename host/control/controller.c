@@ -221,6 +221,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     rp_machine_raise(&c->machine, &c->ring, rp_strangers_look(&c->ring, record, c->position.step),
                      RP_NO_BOARD);
     step_state(c);
+    rp_present_look(c);
     return rp_machine_deadline_ns(&c->machine, &c->ring, c->keep);
 }
 

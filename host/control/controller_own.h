@@ -4,6 +4,7 @@
 
 #include "control/controller.h"
 #include "control/machine.h"
+#include "control/now_counts.h"
 #include "control/recovery_progress.h"
 #include "control/steps.h"
 #include "keep/adoption.h"
@@ -53,6 +54,7 @@ struct rp_controller {
     rp_train *train;
     rp_keep *keep;
     rp_folder *folder;
+    rp_now_counts now;
     rp_warm *warm; /* NULL: not `boards warm` */
 };
 

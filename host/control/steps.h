@@ -77,6 +77,12 @@ rp_err rp_close_record(const rp_controller *c, const char *status) RP_MUST_CHECK
 /* Closes links, feeds and boards in the order in which they borrow from each other. */
 void rp_close_rooms(rp_controller *c);
 
+/* present.c: writes now.json once a second. _end: for the last time, while the record is open.
+ * _close: frees what it has; can be called again. */
+void rp_present_look(rp_controller *c);
+void rp_present_end(rp_controller *c);
+void rp_present_close(rp_controller *c);
+
 /* accept.c: handles the received messages of a board until one fails. errors PEER: a message is not
  * expected in this state; those of the rooms */
 rp_err rp_accept_messages(rp_controller *c, uint32_t board) RP_MUST_CHECK;

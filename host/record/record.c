@@ -34,7 +34,9 @@ struct rp_record {
     int64_t *busy_ns; /* per stage, since the shares were last computed */
     int64_t busy_since_ns;
     double *busy;
-    bool busy_known; /* a first share was computed */
+    bool busy_known;     /* a first share was computed */
+    rp_sink_step newest; /* the newest step; valid if has_newest */
+    bool has_newest;
 };
 
 /* Tells every open sink that has `function`, and leaves at the first error that counts. */
@@ -299,7 +301,13 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, 
                                .busy = record->busy_known ? record->busy : NULL,
                                .time_s = run_s(record),
                                .wall_s = wall_s(record)};
+    record->newest = line;
+    record->has_newest = true;
     TELL(record, on_step, &line);
+}
+
+const rp_sink_step *rp_record_newest_step(const rp_record *record) {
+    return record->has_newest ? &record->newest : NULL;
 }
 
 static double accuracy_of(const rp_record_score *score) {

@@ -77,6 +77,8 @@ rp_err rp_record_norm(rp_record *record, uint64_t step, double norm) RP_MUST_CHE
 /* The values of a tensor after `step` steps. */
 rp_err rp_record_histogram(rp_record *record, uint64_t step, const char *name,
                            const rp_histogram *values) RP_MUST_CHECK;
+/* The newest step since the open; NULL: none yet. Valid until the next one. */
+const rp_sink_step *rp_record_newest_step(const rp_record *record);
 /* What is going on before the first step: "building kernels". Accepts NULL. */
 void rp_record_phase(rp_record *record, const char *text);
 

@@ -14,15 +14,25 @@
 enum { NAME_BYTES = 256, SAME_NAME_MAX = 1000 };
 
 /* Files that runs write, including runs with lanes. */
-static const char *const names[] = {"model.yaml",          "data.json",
-                                    "plan.json",           "about.json",
-                                    "log.jsonl",           "trace.json",
-                                    "summary.json",        "events.out.tfevents.ringpipe",
-                                    "checkpoint",          "best.safetensors",
-                                    "weights.safetensors", "agent-[0-9]*.log",
-                                    "lanes.json",          "scores.json",
-                                    "center.safetensors",  "next-center.safetensors",
-                                    "lane-[0-9]*",         NULL};
+static const char *const names[] = {"model.yaml",
+                                    "data.json",
+                                    "plan.json",
+                                    "about.json",
+                                    "log.jsonl",
+                                    "trace.json",
+                                    "summary.json",
+                                    "events.out.tfevents.ringpipe",
+                                    "checkpoint",
+                                    "best.safetensors",
+                                    "weights.safetensors",
+                                    "agent-[0-9]*.log",
+                                    "lanes.json",
+                                    "scores.json",
+                                    "center.safetensors",
+                                    "next-center.safetensors",
+                                    "lane-[0-9]*",
+                                    "now.json",
+                                    NULL};
 
 rp_err rp_run_place_make(rp_arena *arena, const char *model, const char *word, char **folder) {
     const char *slash = strrchr(model, '/');

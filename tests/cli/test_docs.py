@@ -63,7 +63,8 @@ class Docs(program.Case):
                 for inner in value:
                     yield from walk(inner)
 
-        for name in ("summary.json", "plan.json", "about.json", "data.json", "log.jsonl"):
+        for name in ("summary.json", "plan.json", "about.json", "data.json", "now.json",
+                     "log.jsonl"):
             text = (folder / name).read_text()
             lines = text.splitlines() if name.endswith("l") else [text]
             keys = {key for line in lines for key in walk(json.loads(line))}

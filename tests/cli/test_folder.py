@@ -384,7 +384,9 @@ class Folder(program.Case):
         for name in ("run.yaml", "plan.json", "summary.json", "identity.json", "trace.json",
                      "weights.safetensors", "step-0000000004.safetensors"):
             self.assertIn(name, names)
-        self.assertEqual([name for word, name in lines if word != "synced"], [])
+        # now.json is void after a crash of the machine, and its disk must not slow down the run.
+        self.assertEqual([name for word, name in lines if word != "synced"
+                          and not name.endswith("now.json")], [])
 
     def test_killed_at_once_the_same_command_goes_on_or_says_how(self):
         self.ringpipe("train", self.run_yaml, "--out", "whole")

@@ -31,8 +31,9 @@ _ringpipe_names_of() {
     case $1 in
     # generated: names
     verbs)
-        echo train resume eval predict plan profile sim round lab ps log stop draw tune doctor \
-            boards image flash bundle push slots validate revert keys data import inspect list
+        echo train resume eval predict plan profile sim round lab ps log stop view draw tune \
+            doctor boards image flash bundle push slots validate revert keys data import inspect \
+            list
         ;;
     schedules)
         echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -73,6 +74,7 @@ _ringpipe_options() {
     "ps") echo --format --quiet --verbose --help ;;
     "log") echo --follow --all --quiet --verbose --help ;;
     "stop") echo --wait --quiet --verbose --help ;;
+    "view") echo --listen --text --token-file --text-file --quiet --verbose --help ;;
     "draw") echo --format --stages --micro --chunks --whole --quiet --verbose --help ;;
     "tune") echo --out --board --minutes --yes --system --threads --quiet --verbose --help ;;
     "doctor") echo --format --keys --board --threads --roster --where --listen --quiet --verbose --help ;;
@@ -139,6 +141,7 @@ _ringpipe_value() {
     *" --last-words") _ringpipe_files "*" "$3" ;;
     *" --least") : ;;
     *" --lines") : ;;
+    "view --listen") : ;;
     *" --listen") _ringpipe_words "tcp://" "$3" ;;
     *" --mbit") : ;;
     *" --micro") : ;;
@@ -173,9 +176,12 @@ _ringpipe_value() {
     *" --stages") : ;;
     *" --steps") : ;;
     *" --temperature") : ;;
-    *" --text") : ;;
+    "predict --text") : ;;
+    *" --text") return 1 ;;
+    *" --text-file") _ringpipe_dirs "$3" ;;
     *" --threads") : ;;
     *" --to") _ringpipe_dirs "$3" ;;
+    *" --token-file") _ringpipe_files "*" "$3" ;;
     *" --tokens") : ;;
     *" --top") : ;;
     *" --vocab") : ;;

@@ -1,0 +1,29 @@
+#include "run_folder.h"
+
+#include "view/terminal.h"
+
+static void a_run_as_text(void **state) {
+    rp_view_run run = run_here();
+    rp_view_facts facts;
+    rp_view_text text = {.arena = &arena};
+    (void)state;
+    (void)snprintf(run.name, sizeof run.name, "a\033[2Jrun");
+    expect_ok(rp_owner_write(folder));
+    write_plan();
+    add_steps(1, 12);
+    write_now();
+    expect_ok(rp_view_read(&arena, &run, &facts));
+    rp_view_terminal(&facts, &text);
+    expect_ok(text.err);
+    assert_null(strchr(text.data, '\033'));
+    assert_non_null(strstr(text.data, "run: training  mlp gpipe\nstep 12 of 40  loss 0.833"));
+    assert_non_null(strstr(text.data, "left            training    ########..  75%     1.0 MiB"));
+    assert_non_null(strstr(text.data, "right \"2\"       silent                    -"));
+    assert_non_null(strstr(text.data, "hop   ###.......  25%    8.0 Mb/s         2.0"));
+    assert_null(strstr(text.data, "nan"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_run_as_text)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
