@@ -72,6 +72,7 @@ typedef struct {
 typedef struct {
     const char *weights; /* the file to write */
     rp_option_list shapes;
+    bool no_fuse;
 } rp_cli_onnx;
 
 /* The values of a command line. A member keeps its default if the verb has no such option. */

@@ -11,6 +11,8 @@ from program import SOURCE, Case, few_when_short, main, steps_of
 
 REFERENCE = SOURCE.parent / "shared" / "reference" / "models"
 
+UNFUSED_STEPS = 3
+
 # Reference nets: in the short form only the first ones.
 NETS = ("lenet-bn", "resnet-mini", "squeeze-mini", "autoencoder", "char-lstm", "gpt-mini")
 
@@ -133,6 +135,30 @@ class Small(Files):
         self.convert(path, "--shape", "tokens=N,4")
         self.assertIn("{shape: [4], type: i32}", (self.dir / "net.yaml").read_text())
 
+    def test_elementary(self):
+        """Operators that no kind joins: how many, and what is stored of their constants."""
+        data = onnx.model(
+            [onnx.node("Exp", ["x"], ["e"]), onnx.node("Sub", ["e", "a.shift"], ["s"]),
+             onnx.node("Where", ["mask", "s", "val_1"], ["m"]),
+             onnx.node("Softmax", ["m"], ["p"]), onnx.node("Exp", ["p"], ["q"]),
+             onnx.node("Gemm", ["q", "b.weight"], ["y"], transB=1)],
+            [onnx.tensor("a.shift", (3,), [1, 2, 3]),
+             onnx.tensor("mask", (3,), [1, 0, 1], onnx.INT64),
+             onnx.tensor("val_1", (1,), [float("-inf")]),
+             onnx.tensor("b.weight", (2, 3), [0.25] * 6)],
+            [onnx.value("x", ("batch", 3))], [onnx.value("y", ("batch", 2))])
+        out, _ = self.convert(self.write(data), "--format", "json")
+        told = json.loads(out)
+        self.assertEqual(told["elementary"], {"Exp": 2, "Sub": 1, "Where": 1, "Softmax": 1})
+        self.assertEqual(told["kinds"], {"exp": 2, "sub": 1, "where": 1, "softmax": 1, "dense": 1,
+                                         "parameter": 1, "constant": 2})
+        self.assertEqual(told["parameters"], 9)
+        self.assertTrue(any("largest float32" in text for text in told["assumed"]), told["assumed"])
+        tensors = npz.read_safetensors(self.dir / "net.safetensors")
+        self.assertEqual(tensors["a.shift"], ([3], (1.0, 2.0, 3.0)))
+        self.assertEqual(tensors["mask"], ([3], (1.0, 0.0, 1.0)))
+        self.assertLess(tensors["constant.weight"][1][0], -3.4e38)
+
     def test_damaged_files(self):
         data = net()
         self.assertIn("is no valid protobuf", self.refusal(self.write(data[:-30])))
@@ -231,6 +257,28 @@ cut: auto
                          if not adam or abs(slopes[i]) > least), default=0)
             self.assertLessEqual(error, 2e-3 * max(ways[name], 1e-3 * longest), name)
 
+    def losses_of(self, about, name, out, *words):
+        """Of one board, which starts with the weights of the file."""
+        self.ringpipe("import", REFERENCE / f"{name}.onnx", "-o", self.dir / "net.yaml",
+                      "--weights", self.dir / "net.safetensors", "--yes", *words)
+        text = (self.dir / "net.yaml").read_text()
+        text = re.sub(r"kind: dropout(, p: [\d.]+)?", "kind: dropout, p: 0", text)
+        (self.dir / "net.yaml").write_text(text)
+        self.ringpipe("train", self.run_file(self.run_text(about)), "--set", "ring.boards=1",
+                      "--set", f"train.steps={UNFUSED_STEPS}", "--out", self.dir / out,
+                      seconds=200)
+        return [step["loss"] for step in steps_of(self.dir / out / "log.jsonl")]
+
+    def compare(self, name):
+        """With and without --no-fuse: the first loss within 1e-5, and those after some updates."""
+        about = json.loads((REFERENCE / f"{name}.json").read_text())
+        self.write_data(about, npz.read_npz(REFERENCE / f"{name}.npz"))
+        fused = self.losses_of(about, name, "fused")
+        unfused = self.losses_of(about, name, "unfused", "--no-fuse")
+        self.assertEqual(len(unfused), UNFUSED_STEPS)
+        for step, (a, b) in enumerate(zip(fused, unfused)):
+            self.assertLessEqual(abs(a - b), (1e-5 if step == 0 else 1e-4) * abs(a), step)
+
     def train(self, name):
         about = json.loads((REFERENCE / f"{name}.json").read_text())
         arrays = npz.read_npz(REFERENCE / f"{name}.npz")
@@ -257,6 +305,10 @@ for each in NETS:
     def test(self, which=each):
         self.train(which)
     setattr(Reference, "test_" + each.replace("-", "_"), test)
+
+    def test_unfused(self, which=each):
+        self.compare(which)
+    setattr(Reference, f"test_{each.replace('-', '_')}_without_fusing", test_unfused)
 
 
 load_tests = few_when_short(
