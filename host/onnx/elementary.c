@@ -420,6 +420,27 @@ fail:
     return err;
 }
 
+/* Masks are numbers here, so a cast of one changes nothing. */
+static rp_err emit_cast(const rp_onnx_visit *visit, const element *e, bool *done) {
+    static const char *const masks[] = {"equal", "less", "greater", "and", "or", "not", "isnan"};
+    const rp_onnx_graph *graph = visit->graph;
+    const rp_onnx_value *in = rp_onnx_in(visit, 0);
+    const uint32_t leaf = rp_onnx_view_only_leaf(in->view);
+    const uint32_t layer = in->state == RP_ONNX_DYNAMIC && leaf != RP_ONNX_NONE
+                               ? graph->value[leaf].layer
+                               : RP_ONNX_NONE;
+    const char *kind = layer != RP_ONNX_NONE ? graph->layer[layer].kind : NULL;
+    (void)e;
+    *done = false;
+    for (size_t i = 0; kind && i < sizeof masks / sizeof *masks; i++) {
+        *done = *done || strcmp(kind, masks[i]) == 0;
+    }
+    if (*done) {
+        rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, in->view);
+    }
+    return RP_OK;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const element elements[] = {
@@ -457,6 +478,7 @@ static const element elements[] = {
     {"Concat", "concat", emit_concat},
     {"Pad", "pad", emit_pad},
     {"Gather", "gather", emit_gather},
+    {"Cast", "", emit_cast},
 };
 
 static const element *find_element(const char *op) {

@@ -5,6 +5,7 @@
 #include "onnx/constants.h"
 #include "onnx/elementary.h"
 #include "onnx/layers.h"
+#include "onnx/names.h"
 #include "onnx/ops.h"
 #include "onnx/tensor.h"
 
@@ -44,10 +45,29 @@ static rp_err read_params_as_constants(const rp_onnx_visit *visit) {
     return err;
 }
 
+/* A weight with the name of a module that is only computed with is not trained. */
+static rp_err note_folded(const rp_onnx_visit *visit) {
+    const rp_onnx_model *model = visit->graph->model;
+    for (uint32_t i = 0; i < visit->node->input_count; i++) {
+        const rp_onnx_value *in = rp_onnx_in(visit, i);
+        const uint32_t leaf =
+            in && in->state == RP_ONNX_PARAM ? rp_onnx_view_only_leaf(in->view) : RP_ONNX_NONE;
+        const char *name = leaf != RP_ONNX_NONE ? model->tensor[model->tensor_of[leaf]].name : NULL;
+        if (name && !rp_onnx_name_is_made_up(name)) {
+            return rp_onnx_add_finding(visit->graph->notes, "assumed",
+                                       "%s of %s is a constant there, because %s computes with it "
+                                       "before a layer reads it",
+                                       name, visit->node->name, visit->node->op);
+        }
+    }
+    return RP_OK;
+}
+
 /* Constants, or parameters as such. */
 static rp_err try_fold(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *done) {
     rp_err err = RP_OK;
     if (op->fold && count_inputs(visit).params > 0) {
+        RP_TRY(note_folded(visit));
         RP_TRY(read_params_as_constants(visit));
     }
     if (op->fold && count_inputs(visit).params == 0) {
@@ -300,10 +320,26 @@ fail:
     return err;
 }
 
+/* Whether the node arranges a value that has changed. Its own value then refers to the old one. */
+static bool is_outdated(const rp_onnx_graph *graph, uint32_t index, const bool *changed) {
+    const rp_onnx_node *node = &graph->model->node[index];
+    const rp_onnx_op *op = node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
+    bool outdated = false;
+    if (!op || !op->arrange || node->output_count == 0 || node->output[0] == RP_ONNX_NONE ||
+        graph->value[node->output[0]].layer != RP_ONNX_NONE) {
+        return false;
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        outdated |= node->input[i] != RP_ONNX_NONE && changed[node->input[i]];
+    }
+    return outdated;
+}
+
 rp_err rp_onnx_visit_again(rp_onnx_graph *graph) {
     const rp_onnx_model *model = graph->model;
     search s;
     uint32_t layer;
+    bool *changed; /* by value */
     bool done;
     rp_err err;
     if (model->output_count == 0) {
@@ -316,9 +352,16 @@ rp_err rp_onnx_visit_again(rp_onnx_graph *graph) {
     for (uint32_t i = 0; i < graph->layer_count; i++) {
         graph->layer[i].live = false;
     }
+    RP_TRY(RP_ARENA_NEW(graph->arena, graph->value_count + 1, &changed));
     for (uint32_t i = 0; i < model->node_count; i++) {
-        if (s.live_node[i]) {
-            RP_TRY(visit_node(graph, i));
+        if (!s.live_node[i] && !is_outdated(graph, i, changed)) {
+            continue;
+        }
+        RP_TRY(visit_node(graph, i));
+        for (uint32_t k = 0; k < model->node[i].output_count; k++) {
+            if (model->node[i].output[k] != RP_ONNX_NONE) {
+                changed[model->node[i].output[k]] = true;
+            }
         }
     }
 fail:

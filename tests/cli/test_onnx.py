@@ -1,7 +1,9 @@
 """import and inspect of ONNX models: tiny ones that are written here, and PyTorch's nets with their
 weights after ten steps, where a folder shared/reference/models is next to the project."""
 import json
+import math
 import os
+import random
 import re
 import unittest
 
@@ -208,6 +210,80 @@ class External(Files):
             self.assertIn("tensor a.weight", err, entries)
 
 
+class Unfused(Files):
+    """Nets that patterns join compute the same with --no-fuse."""
+
+    def draw(self, *shape):
+        return [self.rng.uniform(-1, 1) for _ in range(math.prod(shape))]
+
+    def weight(self, name, *shape):
+        return onnx.tensor(name, shape, self.draw(*shape))
+
+    def block(self):
+        """x [batch, 6, 4] -> linear, attention of two heads, gelu, mean, linear [batch, 3]."""
+        half = [onnx.node("Constant", [], [name], value_float=number) for name, number in
+                (("scale", 0.5**0.5), ("root", 2**0.5), ("one", 1.0), ("half", 0.5))]
+        heads = []
+        for name, perm in (("q", (0, 2, 1, 3)), ("k", (0, 2, 3, 1)), ("v", (0, 2, 1, 3))):
+            heads += [onnx.node("MatMul", ["x", f"{name}.weight"], [f"{name}0"]),
+                      onnx.node("Add", [f"{name}0", f"{name}.bias"], [f"{name}1"]),
+                      onnx.node("Reshape", [f"{name}1", "split"], [f"{name}2"]),
+                      onnx.node("Transpose", [f"{name}2"], [f"{name}3"], perm=list(perm))]
+        nodes = [
+            *half, *heads, onnx.node("MatMul", ["q3", "k3"], ["s0"]),
+            onnx.node("Mul", ["s0", "scale"], ["s1"]), onnx.node("Softmax", ["s1"], ["s2"], axis=-1),
+            onnx.node("MatMul", ["s2", "v3"], ["a0"]),
+            onnx.node("Transpose", ["a0"], ["a1"], perm=[0, 2, 1, 3]),
+            onnx.node("Reshape", ["a1", "join"], ["a2"]), onnx.node("Add", ["x", "a2"], ["b"]),
+            onnx.node("Div", ["b", "root"], ["g0"]), onnx.node("Erf", ["g0"], ["g1"]),
+            onnx.node("Add", ["g1", "one"], ["g2"]), onnx.node("Mul", ["b", "g2"], ["g3"]),
+            onnx.node("Mul", ["g3", "half"], ["g4"]),
+            onnx.node("ReduceMean", ["g4"], ["m"], axes=[1], keepdims=0),
+            onnx.node("Gemm", ["m", "head.weight", "head.bias"], ["y"], transB=1)]
+        tensors = [onnx.tensor("split", (4,), [0, 6, 2, 2], onnx.INT64),
+                   onnx.tensor("join", (3,), [0, 6, 4], onnx.INT64),
+                   self.weight("head.weight", 3, 4), self.weight("head.bias", 3)]
+        for name in "qkv":
+            tensors += [self.weight(f"{name}.weight", 4, 4), self.weight(f"{name}.bias", 4)]
+        return onnx.model(nodes, tensors, [onnx.value("x", ("batch", 6, 4))],
+                          [onnx.value("y", ("batch", 3))], opset=17)
+
+    def train(self, path, out, *words):
+        text, _ = self.convert(path, "--yes", "--format", "json", *words)
+        run = self.run_file("""\
+model: net.yaml
+data: {set: npy, path: ., shuffle: false, normalise: none}
+ring: {boards: 1}
+train: {steps: 4, batch: 5, microbatch: 3, init: net.safetensors}
+loss: mse
+optimizer: {kind: sgd, lr: 0.1}
+schedule: gpipe
+cut: []
+""")
+        self.ringpipe("train", run, "--out", self.dir / out)
+        losses = [step["loss"] for step in steps_of(self.dir / out / "log.jsonl")]
+        return json.loads(text), losses, npz.read_safetensors(self.dir / out / "weights.safetensors")
+
+    def test_block(self):
+        self.rng = random.Random(7)
+        path = self.write(self.block())
+        for part in ("train", "test"):
+            npz.write_npy(self.dir / f"x_{part}.npy", "f4", (5, 6, 4), self.draw(5, 6, 4))
+            npz.write_npy(self.dir / f"y_{part}.npy", "f4", (5, 3), self.draw(5, 3))
+        told, fused, weights = self.train(path, "fused")
+        self.assertEqual(told["elementary"], {})
+        self.assertEqual(told["kinds"]["attention"], 1)
+        told, losses, others = self.train(path, "unfused", "--no-fuse")
+        self.assertEqual(told["elementary"], {"MatMul": 5, "Add": 5, "Mul": 3, "Softmax": 1,
+                                              "Div": 1, "Erf": 1, "ReduceMean": 1})
+        self.assertEqual(len(losses), 4)
+        for a, b in zip(fused, losses):
+            self.assertLessEqual(abs(a - b), 1e-5 * abs(a))
+        for name, (_, numbers) in weights.items():
+            for a, b in zip(numbers, others[name][1], strict=True):
+                self.assertLessEqual(abs(a - b), 1e-5, name)
+
+
 @unittest.skipUnless(REFERENCE.is_dir(), f"no reference nets next to the project ({REFERENCE})")
 class Reference(Case):
     """Ten steps over three boards end with PyTorch's weights."""
@@ -313,7 +389,8 @@ for each in NETS:
 
 load_tests = few_when_short(
     "Small.test_both_files_are_written", "Small.test_all_reasons_come_at_once",
-    "Small.test_damaged_files", "External.test_refusals", "Reference.test_gpt_mini",
+    "Small.test_damaged_files", "Small.test_elementary", "External.test_refusals",
+    "Unfused.test_block", "Reference.test_gpt_mini",
     sanitized=("Small.test_json", "Small.test_shapes"))
 
 if __name__ == "__main__":
