@@ -151,17 +151,22 @@ cut: []
         self.assertLess(sum(losses[-4:]), 0.9 * sum(losses[:4]), f"{net}: {losses}")
 
     def test_elementary(self):
-        """Also with recomputation, and in lengths of microbatches that do not divide the batch."""
+        """Also recomputed, offloaded, verified, with split backwards, and stored in 16 bits."""
         (self.dir / "net.yaml").write_text(ELEMENTARY)
-        run = self.run_of(self.dir / "net.yaml")
-        ways = [("one", 1, "", ()), ("again", 3, ELEMENTARY_CUTS[1], ("recompute=all",))]
-        ways += [(f"boards-{i}", i, cut, ()) for i, cut in enumerate(ELEMENTARY_CUTS, 2)]
-        want = None
-        for out, boards, cut, sets in ways:
-            summary = self.train(run, out, f"ring.boards={boards}", f"cut=[{cut}]", *sets)
-            got = hashlib.sha256(self.bytes_of(out)).hexdigest(), summary["eval"]
-            want = want or got
-            self.assertEqual(got, want, f"{out} differs from one board")
+        run, three = self.run_of(self.dir / "net.yaml"), ELEMENTARY_CUTS[1]
+        ways = [("one", 1, "", ()), ("again", 3, three, ("recompute=all",)),
+                ("away", 3, three, ("offload=host",)), ("judged", 3, three, ("ring.verify=1/2",))]
+        groups = [ways + [(f"boards-{i}", i, cut, ()) for i, cut in enumerate(ELEMENTARY_CUTS, 2)]]
+        for name, key in (("half", "train.storage={activations: bf16}"),
+                          ("split", "schedule=zb-h1")):
+            groups.append([(f"{name}-1", 1, "", (key,)), (f"{name}-3", 3, three, (key,))])
+        for ways in groups:
+            want = None
+            for out, boards, cut, sets in ways:
+                summary = self.train(run, out, f"ring.boards={boards}", f"cut=[{cut}]", *sets)
+                got = hashlib.sha256(self.bytes_of(out)).hexdigest(), summary["eval"]
+                want = want or got
+                self.assertEqual(got, want, f"{out} differs from one board")
         losses = self.losses_of("one")
         self.assertLess(sum(losses[-4:]), 0.97 * sum(losses[:4]), losses)
 
@@ -256,7 +261,7 @@ layers:
             self.assertEqual(len(json.loads(text)["cut"]), 2, net)
 
 
-load_tests = few_when_short("Nets.test_segmentation", "Nets.test_lists")
+load_tests = few_when_short("Nets.test_segmentation", "Nets.test_lists", "Nets.test_elementary")
 
 
 if __name__ == "__main__":
