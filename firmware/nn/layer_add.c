@@ -1,5 +1,13 @@
-/* y = x0 + x1 + ..., from left to right: the sum of a residual connection. */
-#include "nn/layer_common.h"
+/* y = x0 + x1 + ..., from left to right: the sum of a residual connection. Two operands of
+ * different shapes are broadcast. */
+#include "nn/map.h"
+
+static const rp_map broadcast_add = {
+    .name = "add", .operands = 2, .gradient = RP_MAP_LINEAR, .factor = {1.0f, 1.0f}};
+
+static bool is_broadcast(uint32_t inputs, const rp_shape *in) {
+    return inputs == 2 && !rp_shape_equal(&in[0], &in[1]);
+}
 
 static rp_err parse_add(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     (void)layer;
@@ -9,6 +17,9 @@ static rp_err parse_add(rp_layer *layer, rp_node *keys, const rp_model_data *dat
 }
 
 static rp_err plan_add(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+    if (is_broadcast(layer->input_count, in)) {
+        return rp_map_plan(&broadcast_add, layer, in, out);
+    }
     for (uint32_t i = 1; i < layer->input_count; i++) {
         if (!rp_shape_equal(&in[0], &in[i])) {
             char a[RP_LAYER_SHAPE_TEXT];
@@ -29,6 +40,9 @@ static rp_err plan_add(const rp_layer *layer, const rp_shape *in, rp_layer_plan 
 }
 
 static rp_err forward_add(const rp_layer_call *call) {
+    if (is_broadcast(call->layer->input_count, call->in)) {
+        return rp_map_forward(&broadcast_add, call);
+    }
     const size_t count = call->n * rp_shape_count(&call->plan->out);
     for (uint32_t i = 1; i < call->layer->input_count; i++) {
         rp_launch launch;
@@ -49,6 +63,9 @@ static rp_err forward_add(const rp_layer_call *call) {
 }
 
 static rp_err backward_add(const rp_layer_call *call) {
+    if (is_broadcast(call->layer->input_count, call->in)) {
+        return rp_map_backward(&broadcast_add, call);
+    }
     for (uint32_t i = 0; call->want_dx && i < call->layer->input_count; i++) {
         if (call->dx[i]) {
             rp_err err =

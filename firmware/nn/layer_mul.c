@@ -1,9 +1,13 @@
 /* y = a b element by element, `from: [a, b]`. b has the shape of a, or one element on some axes,
  * or is a gate [C] of an image [C, H, W]; it is then broadcast as in NumPy. The gradient of b is
- * the sum over the axes that were broadcast. */
+ * the sum over the axes that were broadcast. All other shapes that NumPy broadcasts are computed by
+ * map.c. */
 #include "nn/broadcast.h"
+#include "nn/map.h"
 
 enum { AXES = 3 /* of rp_broadcast */ };
+
+static const rp_map broadcast_mul = {.name = "mul", .operands = 2, .gradient = RP_MAP_COMPUTED};
 
 static rp_err parse_mul(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     (void)layer;
@@ -63,11 +67,7 @@ static bool is_same_count(const rp_shape *in) {
 static rp_err plan_mul(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     rp_broadcast form;
     if (!find_form(&in[0], &in[1], &form)) {
-        char a[RP_LAYER_SHAPE_TEXT];
-        char b[RP_LAYER_SHAPE_TEXT];
-        return rp_fail(RP_ERR_SHAPE,
-                       "layer '%s': mul cannot broadcast its second input %s to its first, %s",
-                       layer->name, rp_layer_shape_text(&in[1], b), rp_layer_shape_text(&in[0], a));
+        return rp_map_plan(&broadcast_mul, layer, in, out);
     }
     const double elements = (double)rp_shape_count(in);
     *out = (rp_layer_plan){
@@ -79,7 +79,22 @@ static rp_err plan_mul(const rp_layer *layer, const rp_shape *in, rp_layer_plan 
     return RP_OK;
 }
 
+static bool is_general(const rp_shape *in) {
+    rp_broadcast form;
+    return !find_form(&in[0], &in[1], &form);
+}
+
+static size_t workspace_mul(const rp_layer *layer, const rp_layer_plan *plan, const rp_shape *in,
+                            uint32_t n, rp_gemm_choice choice) {
+    (void)layer;
+    (void)choice;
+    return is_general(in) ? rp_map_workspace_bytes(&broadcast_mul, plan, in, n) : 0;
+}
+
 static rp_err forward_mul(const rp_layer_call *call) {
+    if (is_general(call->in)) {
+        return rp_map_forward(&broadcast_mul, call);
+    }
     rp_broadcast form = form_of(call);
     if (is_same_count(call->in)) {
         form = (rp_broadcast){.n = 1, .p = 1, .q = 1, .keep_wide = true};
@@ -112,6 +127,9 @@ static rp_err backward_mul(const rp_layer_call *call) {
     if (!call->want_dx || (!call->dx[0] && !call->dx[1])) {
         return RP_OK;
     }
+    if (is_general(call->in)) {
+        return rp_map_backward(&broadcast_mul, call);
+    }
     if (is_same_count(call->in)) {
         return find_both(call);
     }
@@ -136,6 +154,7 @@ const rp_layer_kind rp_layer_mul = {
     .inputs_max = 2,
     .parse = parse_mul,
     .plan = plan_mul,
+    .workspace_bytes = workspace_mul,
     .forward = forward_mul,
     .backward = backward_mul,
 };

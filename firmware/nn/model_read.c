@@ -86,7 +86,8 @@ static rp_err read_from(const rp_model *model, uint32_t index, rp_node *keys) {
     rp_layer *layer = &model->layer[index];
     const rp_node *from = rp_node_find(keys, "from");
     bool list = from && rp_node_is_list(from);
-    layer->input_count = list ? rp_node_count(from) : 1;
+    const uint32_t usual = layer->kind->inputs_max > 0; /* a kind without inputs reads nothing */
+    layer->input_count = list ? rp_node_count(from) : from ? 1 : usual;
     if (layer->input_count < layer->kind->inputs_min ||
         layer->input_count > layer->kind->inputs_max) {
         return rp_node_fail(from ? from : keys,
@@ -94,7 +95,7 @@ static rp_err read_from(const rp_model *model, uint32_t index, rp_node *keys) {
                             layer->kind->name, layer->kind->inputs_min, layer->kind->inputs_max,
                             layer->input_count);
     }
-    if (!from && index == model->input_count && index > 0) {
+    if (!from && usual && index == model->input_count && index > 0) {
         return rp_node_fail(keys,
                             "layer '%s': the model has several inputs: expected `from` with "
                             "the name of one",
@@ -183,7 +184,7 @@ static rp_err read_layer(rp_arena *arena, const rp_model *model, const rp_model_
     RP_TRY(read_name(model, index, keys));
     RP_TRY(read_kind(layer, keys));
     RP_TRY(read_from(model, index, keys));
-    layer->reads_ids = rp_model_type(model, layer->input[0]) == RP_I32;
+    layer->reads_ids = layer->input_count > 0 && rp_model_type(model, layer->input[0]) == RP_I32;
     bool train = true;
     RP_TRY(rp_node_bool(keys, "train", &train));
     layer->frozen = !train;

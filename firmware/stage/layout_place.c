@@ -49,8 +49,8 @@ static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         rp_layout_tensor *tensor = &layout->tensor[t];
         int32_t birth = tensor->input ? -1 : (int32_t)(t - layout->input_count);
-        if (!tensor->input) {
-            const rp_layer *layer = &job->model->layer[tensor->producer];
+        const rp_layer *layer = tensor->input ? NULL : &job->model->layer[tensor->producer];
+        if (layer && layer->input_count > 0) {
             uint32_t x = rp_layout_tensor_of(layout, layer->input[0]);
             bool alone = use[x].readers == 1 && !layout->tensor[x].output;
             const rp_layer_plan *plan = &job->model->plan[tensor->producer];
@@ -83,11 +83,11 @@ static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use
 
 /* Whether the tensor has the values of its layer's input, in the same memory. */
 static bool is_alias(const rp_job *job, const rp_layout *layout, const rp_layout_tensor *tensor) {
-    const uint32_t x =
-        tensor->input ? RP_NO_STORAGE
-                      : rp_layout_tensor_of(layout, job->model->layer[tensor->producer].input[0]);
-    return !tensor->input && job->model->plan[tensor->producer].same &&
-           layout->tensor[x].storage == tensor->storage;
+    if (tensor->input || !job->model->plan[tensor->producer].same) {
+        return false;
+    }
+    const uint32_t x = rp_layout_tensor_of(layout, job->model->layer[tensor->producer].input[0]);
+    return layout->tensor[x].storage == tensor->storage;
 }
 
 /* Marks which tensors are rounded, and which kept storage ends a forward with rounded values. */

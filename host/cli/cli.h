@@ -79,6 +79,7 @@ typedef struct {
 typedef struct {
     const char *weights; /* the file to write */
     rp_option_list shapes;
+    bool no_fuse;
 } rp_cli_onnx;
 
 /* Values of data split. */

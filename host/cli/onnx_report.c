@@ -13,7 +13,8 @@ enum { INFO_TEXT = 400 };
 rp_err rp_cli_analyse_onnx(rp_arena *arena, const rp_cli_args *args, rp_onnx_model **model,
                            rp_onnx_import *out) {
     const rp_option_list *given = &args->onnx.shapes;
-    rp_onnx_options options = {.shape_count = given->count, .budget = RP_ONNX_BUDGET};
+    rp_onnx_options options = {
+        .shape_count = given->count, .budget = RP_ONNX_BUDGET, .no_fuse = args->onnx.no_fuse};
     rp_onnx_given_shape *shapes;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, given->count + 1, &shapes));
@@ -181,17 +182,32 @@ static json_t *kinds_json(const rp_onnx_graph *graph) {
     return kinds;
 }
 
+/* Nodes that are the layer of their operator, by operator. */
+static json_t *elementary_json(const rp_onnx_graph *graph) {
+    json_t *ops = json_object();
+    for (uint32_t i = 0; i < graph->layer_count; i++) {
+        const rp_onnx_layer *layer = &graph->layer[i];
+        if (layer->live && layer->elementary && layer->node < graph->model->node_count) {
+            const char *op = graph->model->node[layer->node].op;
+            const json_int_t before = json_integer_value(json_object_get(ops, op));
+            (void)json_object_set_new(ops, op, json_integer(before + 1));
+        }
+    }
+    return ops;
+}
+
 rp_err rp_cli_print_imported(const rp_cli_args *args, const rp_onnx_import *import) {
     const rp_onnx_model *model = import->model;
     if (rp_cli_is_json(args)) {
         return rp_json_print(
-            json_pack("{s:i, s:o, s:o, s:i, s:I, s:i, s:o, s:o, s:o, s:o}", "version", 1, "model",
-                      rp_json_path(args->out), "weights", rp_json_path(args->onnx.weights),
+            json_pack("{s:i, s:o, s:o, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:o}", "version", 1,
+                      "model", rp_json_path(args->out), "weights", rp_json_path(args->onnx.weights),
                       "layers", (int)import->layers, "parameters", (json_int_t)import->parameters,
                       "tensors", (int)import->tensors, "inputs",
                       values_json(model, model->input, model->input_count), "outputs",
                       values_json(model, model->output, model->output_count), "kinds",
-                      kinds_json(import->graph), "assumed", texts_json(&import->notes)),
+                      kinds_json(import->graph), "elementary", elementary_json(import->graph),
+                      "assumed", texts_json(&import->notes)),
             0, stdout);
     }
     rp_print(stdout, "%s: %u layers\n%s: %u tensors, %" PRIu64 " trained parameters\n", args->out,

@@ -58,6 +58,7 @@ const rp_option rp_cli_options[] = {
           "to"),
     VALUE(LIST, "shape", 0, "INPUT=N,SIZE,...", onnx.shapes, SHAPES_MAX,
           "Shape of an input of an ONNX model, with N for the batch; may be repeated", NULL),
+    FLAG("no-fuse", 0, onnx.no_fuse, "Make each operator a layer of its own, if it has a kind"),
     CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
     FLAG("confusion", 0, model.confusion, "Print scores by class and the confusion table"),
     FLAG("bleu", 0, model.bleu, "Translate the part, and print the BLEU of the translations"),
@@ -320,7 +321,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      "each site, and how even their classes are: 1 if all are equally frequent, 0 if there is only "
      "one.",
      rp_verb_data_split},
-    {"import", "MODEL.onnx", 1, 1, "out:yaml! weights:to! shape yes format",
+    {"import", "MODEL.onnx", 1, 1, "out:yaml! weights:to! shape no-fuse yes format",
      "Make a model file and weights of an ONNX model",
      "The layers and tensors keep the names of the framework that wrote the model. If any operator "
      "cannot be trained here, all of them are listed and nothing is written.",

@@ -34,6 +34,7 @@ typedef struct {
     const rp_onnx_view *view; /* over initialisers */
     const char *name;         /* in weights files; set by rp_onnx_name_layers() */
     rp_shape shape;           /* as the layer has it */
+    bool constant;            /* it is never trained; an infinity is stored as the largest number */
 } rp_onnx_param;
 
 /* A layer of the model file. The first ones stand for the inputs and have no kind. */
@@ -44,16 +45,33 @@ typedef struct {
     uint32_t from_count, param_count;
     uint32_t from[RP_LAYER_INPUTS_MAX];
     rp_onnx_param param[RP_LAYER_PARAMS_MAX];
-    rp_shape out;  /* of one sample */
-    bool ids;      /* its output is token ids */
-    uint32_t node; /* the last of the nodes that it stands for; RP_ONNX_NONE for an input */
-    bool live;     /* the output depends on it */
+    rp_shape out;    /* of one sample */
+    bool ids;        /* its output is token ids */
+    uint32_t node;   /* the last of the nodes that it stands for; RP_ONNX_NONE for an input */
+    bool live;       /* the output depends on it */
+    bool elementary; /* it is the operator of its node */
 } rp_onnx_layer;
 
-typedef struct {
+/* When a node becomes the layer of its operator: never, if it is no other layer, or always. */
+typedef enum {
+    RP_ONNX_NO_ELEMENTS,
+    RP_ONNX_ELEMENTS_LAST,
+    RP_ONNX_ELEMENTS_FIRST
+} rp_onnx_elements;
+
+typedef struct rp_onnx_graph rp_onnx_graph;
+typedef struct rp_onnx_visit rp_onnx_visit;
+
+/* Finds layers that arrange the value like the view, step by step. errors MEMORY */
+typedef rp_err rp_onnx_reader(const rp_onnx_visit *visit, const rp_onnx_view *view, uint32_t *layer,
+                              bool *done);
+
+struct rp_onnx_graph {
     rp_arena *arena;
     const rp_onnx_model *model;
-    int64_t batch; /* first size of every dynamic value */
+    rp_onnx_elements elements;
+    rp_onnx_reader *read_steps; /* for arrangements that are no single layer; NULL: none are read */
+    int64_t batch;              /* first size of every dynamic value */
     uint32_t value_count, value_room;
     rp_onnx_value *value; /* those of the model, then those that layers add */
     uint32_t layer_count, layer_room;
@@ -63,14 +81,14 @@ typedef struct {
     bool *refused;   /* by node: it was visited and no layer computes it */
     uint64_t budget; /* steps of maps that may still be computed */
     rp_onnx_findings *notes;
-} rp_onnx_graph;
+};
 
 /* A visit of a node. */
-typedef struct {
+struct rp_onnx_visit {
     rp_onnx_graph *graph;
     const rp_onnx_node *node;
     uint32_t index;
-} rp_onnx_visit;
+};
 
 /* Handles a node. *done is false if it could not; the reason, if any, is in graph->why.
  * errors  MEMORY */

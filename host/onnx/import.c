@@ -51,8 +51,9 @@ static bool is_kind(const rp_onnx_layer *layer, const char *kind) {
 /* An embedding and the output layer, or one module that is called twice. */
 static bool may_share(const rp_onnx_layer *a, const rp_onnx_layer *b) {
     const bool embeds = is_kind(a, "embedding") || is_kind(b, "embedding");
-    const bool multiplies =
-        is_kind(a, "linear") || is_kind(b, "linear") || is_kind(a, "dense") || is_kind(b, "dense");
+    const bool multiplies = is_kind(a, "linear") || is_kind(b, "linear") || is_kind(a, "dense") ||
+                            is_kind(b, "dense") || is_kind(a, "parameter") ||
+                            is_kind(b, "parameter");
     bool same = is_kind(a, b->kind) && a->param_count == b->param_count;
     for (uint32_t i = 0; same && i < a->param_count; i++) {
         same =
@@ -121,7 +122,7 @@ fail:
 }
 
 static rp_err look(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_dims *inputs,
-                   int64_t batch, uint64_t budget, rp_onnx_findings *refusals,
+                   int64_t batch, const rp_onnx_options *options, rp_onnx_findings *refusals,
                    rp_onnx_import *out) {
     rp_onnx_graph *graph;
     uint32_t output;
@@ -130,8 +131,11 @@ static rp_err look(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_di
     rp_err err;
     rp_onnx_findings_init(&out->notes, arena);
     RP_TRY(RP_ARENA_NEW(arena, 1, &graph));
-    RP_TRY(rp_onnx_graph_init(arena, model, inputs, batch, budget, &out->notes, graph));
-    RP_TRY(rp_onnx_visit_nodes(graph));
+    RP_TRY(rp_onnx_graph_init(arena, model, inputs, batch, options->budget, &out->notes, graph));
+    RP_TRY(rp_onnx_visit_nodes(graph, options->no_fuse));
+    if (!options->no_fuse) {
+        RP_TRY(rp_onnx_visit_again(graph));
+    }
     RP_TRY(rp_onnx_collect(graph, refusals, &output));
     RP_TRY(rp_onnx_name_layers(graph, refusals));
     RP_TRY(name_the_rest(graph));
@@ -200,11 +204,11 @@ rp_err rp_onnx_analyse(rp_arena *arena, const rp_onnx_model *model, const rp_onn
     RP_TRY(check_file(model, &out->refusals));
     RP_TRY(
         rp_onnx_bind(model, options->shapes, options->shape_count, &out->refusals, inputs, &batch));
-    RP_TRY(look(arena, model, inputs, batch > 0 ? batch : batches[0], options->budget,
-                &out->refusals, out));
+    RP_TRY(
+        look(arena, model, inputs, batch > 0 ? batch : batches[0], options, &out->refusals, out));
     if (out->text && batch == 0) {
         rp_onnx_findings_init(&ignored, arena);
-        RP_TRY(look(arena, model, inputs, batches[1], options->budget, &ignored, &second));
+        RP_TRY(look(arena, model, inputs, batches[1], options, &ignored, &second));
         if (!second.text || strcmp(second.text, out->text) != 0) {
             out->text = NULL;
             RP_TRY(rp_onnx_add_finding(&out->refusals, "input",

@@ -17,6 +17,7 @@ typedef struct {
     const rp_onnx_given_shape *shapes;
     uint32_t shape_count;
     uint64_t budget;
+    bool no_fuse; /* each node is the layer of its operator, if there is such a kind */
 } rp_onnx_options;
 
 typedef struct {

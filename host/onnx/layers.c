@@ -74,7 +74,7 @@ static rp_err plan_draft(const rp_onnx_visit *visit, const rp_onnx_layer *draft,
     for (uint32_t i = 0; i < draft->from_count; i++) {
         in[i] = graph->layer[draft->from[i]].out;
     }
-    layer.reads_ids = graph->layer[draft->from[0]].ids;
+    layer.reads_ids = draft->from_count > 0 && graph->layer[draft->from[0]].ids;
     RP_TRY(rp_arena_printf(graph->arena, &text, "{%s}", draft->keys));
     RP_TRY(rp_config_read_text(graph->arena, text, strlen(text), visit->node->op, &keys));
     RP_TRY(rp_arena_alloc(graph->arena, 1, layer.kind->spec_bytes + 1, &layer.spec));
@@ -335,6 +335,9 @@ static rp_err read_arranged(const rp_onnx_visit *visit, const rp_onnx_view *view
         return RP_OK;
     }
     RP_TRY(draft_arrangement(visit, view, leaf, *layer, &draft));
+    if (!draft.kind && graph->read_steps) {
+        return graph->read_steps(visit, view, layer, done);
+    }
     if (!draft.kind) {
         return refuse_arrangement(visit, view, leaf);
     }

@@ -99,7 +99,7 @@ static const char *name_of(const writer *w, uint32_t layer) {
 
 /* `previous` is the layer of the line before; the first line follows the input if there is one. */
 static void write_from(writer *w, const rp_onnx_layer *layer, uint32_t previous) {
-    if (layer->from_count == 1 && layer->from[0] == previous) {
+    if (layer->from_count == 0 || (layer->from_count == 1 && layer->from[0] == previous)) {
         return;
     }
     for (uint32_t i = 0; i < layer->from_count; i++) {

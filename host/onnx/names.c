@@ -33,8 +33,7 @@ static uint32_t find_tensor(const rp_onnx_graph *graph, const rp_onnx_view *view
     return graph->model->tensor_of[leaf];
 }
 
-/* Whether an exporter made the name up, because it computed the values. */
-static bool is_made_up(const char *name) {
+bool rp_onnx_name_is_made_up(const char *name) {
     return strstr(name, "::") || strncmp(name, "val_", 4) == 0 || strncmp(name, "_val_", 5) == 0;
 }
 
@@ -56,11 +55,12 @@ static rp_err name_tensor(naming *n, const rp_onnx_layer *layer, rp_onnx_param *
     char clean[RP_PARAM_NAME_MAX];
     char *copy;
     rp_err err = RP_OK;
-    if (tensor == RP_ONNX_NONE) { /* a part of an initialiser: it is called by the layer */
+    /* a part of an initialiser, or a constant: it is called by the layer */
+    const char *name = tensor == RP_ONNX_NONE ? NULL : n->graph->model->tensor[tensor].name;
+    if (!name || (param->constant && rp_onnx_name_is_made_up(name))) {
         return RP_OK;
     }
-    const char *name = n->graph->model->tensor[tensor].name;
-    if (is_made_up(name)) {
+    if (rp_onnx_name_is_made_up(name)) {
         return rp_onnx_add_finding(n->findings, "parameter",
                                    "initialiser %s has no name of a module: constants were folded "
                                    "(export with do_constant_folding=False)",

@@ -10,6 +10,9 @@
  */
 rp_err rp_onnx_name_layers(rp_onnx_graph *graph, rp_onnx_findings *findings) RP_MUST_CHECK;
 
+/* Whether an exporter made the name of an initialiser up, because it computed the values. */
+bool rp_onnx_name_is_made_up(const char *name);
+
 /* Findings on parameters that torch.export lists and the file lacks. Up to `tied` of them are the
  * second names of tensors that layers share, which is a note. errors MEMORY */
 rp_err rp_onnx_check_signature(const rp_onnx_model *model, uint32_t tied,

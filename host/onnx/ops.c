@@ -93,6 +93,7 @@ static const rp_onnx_op ops[] = {
     {"ReduceMean", 1, 2, NULL, NULL, LAYER(mean), SHAPE(reduce)},
     {"ReduceSum", 1, 2, NULL, NULL, NULL, SHAPE(reduce)},
     {"ReduceMax", 1, 2, NULL, NULL, NULL, SHAPE(reduce)},
+    {"Pad", 2, 4, NULL, NULL, NULL, NULL}, /* only as a layer of its own: elementary.c */
     /* products and sequences */
     {"Gemm", 2, 3, NULL, NULL, LAYER(gemm), NULL},
     {"MatMul", 2, 2, NULL, NULL, LAYER(matmul), SHAPE(matmul)},

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "onnx/constants.h"
+#include "onnx/elementary.h"
 #include "onnx/layers.h"
+#include "onnx/names.h"
 #include "onnx/ops.h"
 #include "onnx/tensor.h"
 
@@ -43,10 +45,29 @@ static rp_err read_params_as_constants(const rp_onnx_visit *visit) {
     return err;
 }
 
+/* A weight with the name of a module that is only computed with is not trained. */
+static rp_err note_folded(const rp_onnx_visit *visit) {
+    const rp_onnx_model *model = visit->graph->model;
+    for (uint32_t i = 0; i < visit->node->input_count; i++) {
+        const rp_onnx_value *in = rp_onnx_in(visit, i);
+        const uint32_t leaf =
+            in && in->state == RP_ONNX_PARAM ? rp_onnx_view_only_leaf(in->view) : RP_ONNX_NONE;
+        const char *name = leaf != RP_ONNX_NONE ? model->tensor[model->tensor_of[leaf]].name : NULL;
+        if (name && !rp_onnx_name_is_made_up(name)) {
+            return rp_onnx_add_finding(visit->graph->notes, "assumed",
+                                       "%s of %s is a constant there, because %s computes with it "
+                                       "before a layer reads it",
+                                       name, visit->node->name, visit->node->op);
+        }
+    }
+    return RP_OK;
+}
+
 /* Constants, or parameters as such. */
 static rp_err try_fold(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *done) {
     rp_err err = RP_OK;
     if (op->fold && count_inputs(visit).params > 0) {
+        RP_TRY(note_folded(visit));
         RP_TRY(read_params_as_constants(visit));
     }
     if (op->fold && count_inputs(visit).params == 0) {
@@ -63,10 +84,22 @@ fail:
 static rp_err try_layer(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *done) {
     rp_onnx_graph *graph = visit->graph;
     rp_err err = RP_OK;
-    if (op->layer) {
+    if (graph->elements == RP_ONNX_ELEMENTS_FIRST) {
+        RP_TRY(rp_onnx_element(visit, done));
+    }
+    if (!*done && op->layer) {
         RP_TRY(op->layer(visit, done));
-    } else {
-        RP_TRY(rp_onnx_refuse(visit, "this operator cannot be trained here"));
+    }
+    if (!*done && graph->elements == RP_ONNX_ELEMENTS_LAST) {
+        const char *before = graph->why[visit->index];
+        graph->why[visit->index] = NULL;
+        RP_TRY(rp_onnx_element(visit, done));
+        graph->why[visit->index] = graph->why[visit->index] ? graph->why[visit->index] : before;
+    }
+    if (!*done && !op->layer) {
+        const char *reason = "this operator cannot be trained here";
+        RP_TRY(rp_onnx_has_element(op->name) ? rp_onnx_refuse_operands(visit, reason)
+                                             : rp_onnx_refuse(visit, "%s", reason));
     }
     if (*done) {
         graph->why[visit->index] = NULL;
@@ -138,6 +171,8 @@ static rp_err visit_node(rp_onnx_graph *graph, uint32_t index) {
     const rp_onnx_op *op = node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
     bool done = false;
     rp_err err = RP_OK;
+    graph->refused[index] = false;
+    graph->why[index] = NULL;
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (node->output[i] != RP_ONNX_NONE) {
             graph->value[node->output[i]].node = index;
@@ -161,8 +196,10 @@ fail:
     return err;
 }
 
-rp_err rp_onnx_visit_nodes(rp_onnx_graph *graph) {
+rp_err rp_onnx_visit_nodes(rp_onnx_graph *graph, bool no_fuse) {
     rp_err err = RP_OK;
+    graph->elements = no_fuse ? RP_ONNX_ELEMENTS_FIRST : RP_ONNX_NO_ELEMENTS;
+    graph->read_steps = no_fuse ? rp_onnx_element_steps : NULL;
     for (uint32_t i = 0; err == RP_OK && i < graph->model->node_count; i++) {
         err = visit_node(graph, i);
     }
@@ -258,6 +295,79 @@ static rp_err read_output(rp_onnx_graph *graph, uint32_t *layer, bool *done) {
     return rp_onnx_read_input(&visit, 0, layer, done);
 }
 
+/* Follows the output. `layer` gives it; RP_ONNX_NONE: none does. */
+static rp_err run_search(rp_onnx_graph *graph, search *s, uint32_t *layer, bool *done) {
+    rp_err err;
+    RP_TRY(read_output(graph, layer, done));
+    RP_TRY(new_search(graph, s));
+    if (*done) {
+        want_layer(s, *layer);
+    } else {
+        *layer = RP_ONNX_NONE;
+        want_value(s, graph->model->output[0]);
+    }
+    while (s->value_count + s->layer_count > 0) {
+        if (s->layer_count > 0) {
+            const rp_onnx_layer *at = &graph->layer[s->layer[--s->layer_count]];
+            for (uint32_t i = 0; at->kind && i < at->from_count; i++) {
+                want_layer(s, at->from[i]);
+            }
+        } else {
+            follow_value(s, s->value[--s->value_count]);
+        }
+    }
+fail:
+    return err;
+}
+
+/* Whether the node arranges a value that has changed. Its own value then refers to the old one. */
+static bool is_outdated(const rp_onnx_graph *graph, uint32_t index, const bool *changed) {
+    const rp_onnx_node *node = &graph->model->node[index];
+    const rp_onnx_op *op = node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
+    bool outdated = false;
+    if (!op || !op->arrange || node->output_count == 0 || node->output[0] == RP_ONNX_NONE ||
+        graph->value[node->output[0]].layer != RP_ONNX_NONE) {
+        return false;
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        outdated |= node->input[i] != RP_ONNX_NONE && changed[node->input[i]];
+    }
+    return outdated;
+}
+
+rp_err rp_onnx_visit_again(rp_onnx_graph *graph) {
+    const rp_onnx_model *model = graph->model;
+    search s;
+    uint32_t layer;
+    bool *changed; /* by value */
+    bool done;
+    rp_err err;
+    if (model->output_count == 0) {
+        return RP_OK;
+    }
+    RP_TRY(run_search(graph, &s, &layer, &done));
+    graph->why[model->node_count] = NULL;
+    graph->elements = RP_ONNX_ELEMENTS_LAST;
+    graph->read_steps = rp_onnx_element_steps;
+    for (uint32_t i = 0; i < graph->layer_count; i++) {
+        graph->layer[i].live = false;
+    }
+    RP_TRY(RP_ARENA_NEW(graph->arena, graph->value_count + 1, &changed));
+    for (uint32_t i = 0; i < model->node_count; i++) {
+        if (!s.live_node[i] && !is_outdated(graph, i, changed)) {
+            continue;
+        }
+        RP_TRY(visit_node(graph, i));
+        for (uint32_t k = 0; k < model->node[i].output_count; k++) {
+            if (model->node[i].output[k] != RP_ONNX_NONE) {
+                changed[model->node[i].output[k]] = true;
+            }
+        }
+    }
+fail:
+    return err;
+}
+
 rp_err rp_onnx_collect(rp_onnx_graph *graph, rp_onnx_findings *findings, uint32_t *layer) {
     const rp_onnx_model *model = graph->model;
     search s;
@@ -267,24 +377,7 @@ rp_err rp_onnx_collect(rp_onnx_graph *graph, rp_onnx_findings *findings, uint32_
     if (model->output_count == 0) {
         return RP_OK;
     }
-    RP_TRY(read_output(graph, layer, &done));
-    RP_TRY(new_search(graph, &s));
-    if (done) {
-        want_layer(&s, *layer);
-    } else {
-        *layer = RP_ONNX_NONE;
-        want_value(&s, model->output[0]);
-    }
-    while (s.value_count + s.layer_count > 0) {
-        if (s.layer_count > 0) {
-            const rp_onnx_layer *at = &graph->layer[s.layer[--s.layer_count]];
-            for (uint32_t i = 0; at->kind && i < at->from_count; i++) {
-                want_layer(&s, at->from[i]);
-            }
-        } else {
-            follow_value(&s, s.value[--s.value_count]);
-        }
-    }
+    RP_TRY(run_search(graph, &s, layer, &done));
     RP_TRY(add_findings(&s, findings));
     if (!done && graph->why[model->node_count]) {
         RP_TRY(rp_onnx_add_finding(findings, "output", "output %s: %s",

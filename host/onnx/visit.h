@@ -5,8 +5,12 @@
 
 #include "onnx/graph.h"
 
-/* errors  MEMORY */
-rp_err rp_onnx_visit_nodes(rp_onnx_graph *graph) RP_MUST_CHECK;
+/* `no_fuse`: a node is the layer of its operator, if there is such a kind. errors MEMORY */
+rp_err rp_onnx_visit_nodes(rp_onnx_graph *graph, bool no_fuse) RP_MUST_CHECK;
+
+/* Visits again the nodes that the output depends on and no layer computes. Each one is then the
+ * layer of its operator, unless it is part of a pattern. errors MEMORY */
+rp_err rp_onnx_visit_again(rp_onnx_graph *graph) RP_MUST_CHECK;
 
 /* Marks what the output depends on: layers as live, and nodes that no layer computes as findings.
  * *layer is the layer that gives the output, RP_ONNX_NONE if none does. errors MEMORY */

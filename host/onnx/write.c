@@ -1,4 +1,5 @@
 /* Writes the model file and the weights of an import. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -45,6 +46,17 @@ fail:
     return err;
 }
 
+/* An element of the tensor, which may be a computed constant. */
+static float element_at(const rp_onnx_import *import, const rp_onnx_view *view, uint64_t i) {
+    const rp_onnx_model *model = import->model;
+    const rp_onnx_source source = rp_onnx_view_source(view, i);
+    const rp_onnx_value *value = &import->graph->value[source.leaf];
+    if (value->state == RP_ONNX_CONST) {
+        return value->whole ? (float)value->ints[source.index] : value->floats[source.index];
+    }
+    return rp_onnx_float_at(&model->tensor[model->tensor_of[source.leaf]], source.index);
+}
+
 static rp_err fail_value(const rp_onnx_import *import, const char *name) {
     return rp_fail(RP_ERR_FORMAT, "%s: tensor %s has a value that is not finite",
                    import->model->file, name);
@@ -56,21 +68,20 @@ static rp_err write_tensor(const rp_onnx_import *import, const rp_onnx_param *pa
     const rp_onnx_model *model = import->model;
     const uint64_t count = param->view->dims.count;
     const uint32_t leaf = rp_onnx_view_only_leaf(param->view);
+    const bool computed = leaf != RP_ONNX_NONE && import->graph->value[leaf].state == RP_ONNX_CONST;
     const rp_onnx_tensor *only =
-        leaf == RP_ONNX_NONE ? NULL : &model->tensor[model->tensor_of[leaf]];
+        leaf == RP_ONNX_NONE || computed ? NULL : &model->tensor[model->tensor_of[leaf]];
     const bool in_order =
-        param->view->op == RP_ONNX_LEAF ||
-        (param->view->op == RP_ONNX_RESHAPE && param->view->in[0]->op == RP_ONNX_LEAF);
+        only && (param->view->op == RP_ONNX_LEAF ||
+                 (param->view->op == RP_ONNX_RESHAPE && param->view->in[0]->op == RP_ONNX_LEAF));
     float piece[PIECE];
     for (uint64_t first = 0; first < count; first += PIECE) {
         const uint64_t n = count - first < PIECE ? count - first : PIECE;
         for (uint64_t i = 0; i < n; i++) {
-            if (in_order) {
-                piece[i] = rp_onnx_float_at(only, first + i);
-            } else {
-                const rp_onnx_source source = rp_onnx_view_source(param->view, first + i);
-                piece[i] =
-                    rp_onnx_float_at(&model->tensor[model->tensor_of[source.leaf]], source.index);
+            piece[i] = in_order ? rp_onnx_float_at(only, first + i)
+                                : element_at(import, param->view, first + i);
+            if (param->constant && isinf(piece[i])) {
+                piece[i] = copysignf(FLT_MAX, piece[i]);
             }
             if (!isfinite(piece[i])) {
                 return fail_value(import, param->name);

@@ -82,6 +82,13 @@ NEEDED = {
     ("layers", "additive"): "from: [data, data, data]",
     ("layers", "mul"): "from: [data, data]", ("layers", "droppath"): "p: 0.1",
     ("layers", "convtranspose2d"): "out: 2, kernel: 3",
+    **{("layers", kind): "from: [data, data]" for kind in
+       "sub div min max equal less greater and or matmul".split()},
+    ("layers", "where"): "from: [data, data, data]", ("layers", "pow"): "exponent: 2",
+    ("layers", "transpose"): "perm: [0, 1, 2]", ("layers", "reshape"): "shape: [2]",
+    ("layers", "expand"): "shape: [2]", ("layers", "pad"): "pads: [0, 0]",
+    ("layers", "gather"): "indices: [0]", ("layers", "parameter"): "shape: [2]",
+    ("layers", "constant"): "shape: [2]",
 }
 # Models for sets that are not images.
 MODELS = {"table": "flat.yaml", "text": "letters.yaml", "tsv": "words.yaml",

@@ -1,7 +1,9 @@
 """import and inspect of ONNX models: tiny ones that are written here, and PyTorch's nets with their
 weights after ten steps, where a folder shared/reference/models is next to the project."""
 import json
+import math
 import os
+import random
 import re
 import unittest
 
@@ -10,6 +12,8 @@ import onnx_file as onnx
 from program import SOURCE, Case, few_when_short, main, steps_of
 
 REFERENCE = SOURCE.parent / "shared" / "reference" / "models"
+
+UNFUSED_STEPS = 3
 
 # Reference nets: in the short form only the first ones.
 NETS = ("lenet-bn", "resnet-mini", "squeeze-mini", "autoencoder", "char-lstm", "gpt-mini")
@@ -133,6 +137,30 @@ class Small(Files):
         self.convert(path, "--shape", "tokens=N,4")
         self.assertIn("{shape: [4], type: i32}", (self.dir / "net.yaml").read_text())
 
+    def test_elementary(self):
+        """Operators that no kind joins: how many, and what is stored of their constants."""
+        data = onnx.model(
+            [onnx.node("Exp", ["x"], ["e"]), onnx.node("Sub", ["e", "a.shift"], ["s"]),
+             onnx.node("Where", ["mask", "s", "val_1"], ["m"]),
+             onnx.node("Softmax", ["m"], ["p"]), onnx.node("Exp", ["p"], ["q"]),
+             onnx.node("Gemm", ["q", "b.weight"], ["y"], transB=1)],
+            [onnx.tensor("a.shift", (3,), [1, 2, 3]),
+             onnx.tensor("mask", (3,), [1, 0, 1], onnx.INT64),
+             onnx.tensor("val_1", (1,), [float("-inf")]),
+             onnx.tensor("b.weight", (2, 3), [0.25] * 6)],
+            [onnx.value("x", ("batch", 3))], [onnx.value("y", ("batch", 2))])
+        out, _ = self.convert(self.write(data), "--format", "json")
+        told = json.loads(out)
+        self.assertEqual(told["elementary"], {"Exp": 2, "Sub": 1, "Where": 1, "Softmax": 1})
+        self.assertEqual(told["kinds"], {"exp": 2, "sub": 1, "where": 1, "softmax": 1, "dense": 1,
+                                         "parameter": 1, "constant": 2})
+        self.assertEqual(told["parameters"], 9)
+        self.assertTrue(any("largest float32" in text for text in told["assumed"]), told["assumed"])
+        tensors = npz.read_safetensors(self.dir / "net.safetensors")
+        self.assertEqual(tensors["a.shift"], ([3], (1.0, 2.0, 3.0)))
+        self.assertEqual(tensors["mask"], ([3], (1.0, 0.0, 1.0)))
+        self.assertLess(tensors["constant.weight"][1][0], -3.4e38)
+
     def test_damaged_files(self):
         data = net()
         self.assertIn("is no valid protobuf", self.refusal(self.write(data[:-30])))
@@ -180,6 +208,80 @@ class External(Files):
             err = self.refusal(self.with_data(*entries))
             self.assertIn(words, err, entries)
             self.assertIn("tensor a.weight", err, entries)
+
+
+class Unfused(Files):
+    """Nets that patterns join compute the same with --no-fuse."""
+
+    def draw(self, *shape):
+        return [self.rng.uniform(-1, 1) for _ in range(math.prod(shape))]
+
+    def weight(self, name, *shape):
+        return onnx.tensor(name, shape, self.draw(*shape))
+
+    def block(self):
+        """x [batch, 6, 4] -> linear, attention of two heads, gelu, mean, linear [batch, 3]."""
+        half = [onnx.node("Constant", [], [name], value_float=number) for name, number in
+                (("scale", 0.5**0.5), ("root", 2**0.5), ("one", 1.0), ("half", 0.5))]
+        heads = []
+        for name, perm in (("q", (0, 2, 1, 3)), ("k", (0, 2, 3, 1)), ("v", (0, 2, 1, 3))):
+            heads += [onnx.node("MatMul", ["x", f"{name}.weight"], [f"{name}0"]),
+                      onnx.node("Add", [f"{name}0", f"{name}.bias"], [f"{name}1"]),
+                      onnx.node("Reshape", [f"{name}1", "split"], [f"{name}2"]),
+                      onnx.node("Transpose", [f"{name}2"], [f"{name}3"], perm=list(perm))]
+        nodes = [
+            *half, *heads, onnx.node("MatMul", ["q3", "k3"], ["s0"]),
+            onnx.node("Mul", ["s0", "scale"], ["s1"]), onnx.node("Softmax", ["s1"], ["s2"], axis=-1),
+            onnx.node("MatMul", ["s2", "v3"], ["a0"]),
+            onnx.node("Transpose", ["a0"], ["a1"], perm=[0, 2, 1, 3]),
+            onnx.node("Reshape", ["a1", "join"], ["a2"]), onnx.node("Add", ["x", "a2"], ["b"]),
+            onnx.node("Div", ["b", "root"], ["g0"]), onnx.node("Erf", ["g0"], ["g1"]),
+            onnx.node("Add", ["g1", "one"], ["g2"]), onnx.node("Mul", ["b", "g2"], ["g3"]),
+            onnx.node("Mul", ["g3", "half"], ["g4"]),
+            onnx.node("ReduceMean", ["g4"], ["m"], axes=[1], keepdims=0),
+            onnx.node("Gemm", ["m", "head.weight", "head.bias"], ["y"], transB=1)]
+        tensors = [onnx.tensor("split", (4,), [0, 6, 2, 2], onnx.INT64),
+                   onnx.tensor("join", (3,), [0, 6, 4], onnx.INT64),
+                   self.weight("head.weight", 3, 4), self.weight("head.bias", 3)]
+        for name in "qkv":
+            tensors += [self.weight(f"{name}.weight", 4, 4), self.weight(f"{name}.bias", 4)]
+        return onnx.model(nodes, tensors, [onnx.value("x", ("batch", 6, 4))],
+                          [onnx.value("y", ("batch", 3))], opset=17)
+
+    def train(self, path, out, *words):
+        text, _ = self.convert(path, "--yes", "--format", "json", *words)
+        run = self.run_file("""\
+model: net.yaml
+data: {set: npy, path: ., shuffle: false, normalise: none}
+ring: {boards: 1}
+train: {steps: 4, batch: 5, microbatch: 3, init: net.safetensors}
+loss: mse
+optimizer: {kind: sgd, lr: 0.1}
+schedule: gpipe
+cut: []
+""")
+        self.ringpipe("train", run, "--out", self.dir / out)
+        losses = [step["loss"] for step in steps_of(self.dir / out / "log.jsonl")]
+        return json.loads(text), losses, npz.read_safetensors(self.dir / out / "weights.safetensors")
+
+    def test_block(self):
+        self.rng = random.Random(7)
+        path = self.write(self.block())
+        for part in ("train", "test"):
+            npz.write_npy(self.dir / f"x_{part}.npy", "f4", (5, 6, 4), self.draw(5, 6, 4))
+            npz.write_npy(self.dir / f"y_{part}.npy", "f4", (5, 3), self.draw(5, 3))
+        told, fused, weights = self.train(path, "fused")
+        self.assertEqual(told["elementary"], {})
+        self.assertEqual(told["kinds"]["attention"], 1)
+        told, losses, others = self.train(path, "unfused", "--no-fuse")
+        self.assertEqual(told["elementary"], {"MatMul": 5, "Add": 5, "Mul": 3, "Softmax": 1,
+                                              "Div": 1, "Erf": 1, "ReduceMean": 1})
+        self.assertEqual(len(losses), 4)
+        for a, b in zip(fused, losses):
+            self.assertLessEqual(abs(a - b), 1e-5 * abs(a))
+        for name, (_, numbers) in weights.items():
+            for a, b in zip(numbers, others[name][1], strict=True):
+                self.assertLessEqual(abs(a - b), 1e-5, name)
 
 
 @unittest.skipUnless(REFERENCE.is_dir(), f"no reference nets next to the project ({REFERENCE})")
@@ -231,6 +333,28 @@ cut: auto
                          if not adam or abs(slopes[i]) > least), default=0)
             self.assertLessEqual(error, 2e-3 * max(ways[name], 1e-3 * longest), name)
 
+    def losses_of(self, about, name, out, *words):
+        """Of one board, which starts with the weights of the file."""
+        self.ringpipe("import", REFERENCE / f"{name}.onnx", "-o", self.dir / "net.yaml",
+                      "--weights", self.dir / "net.safetensors", "--yes", *words)
+        text = (self.dir / "net.yaml").read_text()
+        text = re.sub(r"kind: dropout(, p: [\d.]+)?", "kind: dropout, p: 0", text)
+        (self.dir / "net.yaml").write_text(text)
+        self.ringpipe("train", self.run_file(self.run_text(about)), "--set", "ring.boards=1",
+                      "--set", f"train.steps={UNFUSED_STEPS}", "--out", self.dir / out,
+                      seconds=200)
+        return [step["loss"] for step in steps_of(self.dir / out / "log.jsonl")]
+
+    def compare(self, name):
+        """With and without --no-fuse: the first loss within 1e-5, and those after some updates."""
+        about = json.loads((REFERENCE / f"{name}.json").read_text())
+        self.write_data(about, npz.read_npz(REFERENCE / f"{name}.npz"))
+        fused = self.losses_of(about, name, "fused")
+        unfused = self.losses_of(about, name, "unfused", "--no-fuse")
+        self.assertEqual(len(unfused), UNFUSED_STEPS)
+        for step, (a, b) in enumerate(zip(fused, unfused)):
+            self.assertLessEqual(abs(a - b), (1e-5 if step == 0 else 1e-4) * abs(a), step)
+
     def train(self, name):
         about = json.loads((REFERENCE / f"{name}.json").read_text())
         arrays = npz.read_npz(REFERENCE / f"{name}.npz")
@@ -258,10 +382,15 @@ for each in NETS:
         self.train(which)
     setattr(Reference, "test_" + each.replace("-", "_"), test)
 
+    def test_unfused(self, which=each):
+        self.compare(which)
+    setattr(Reference, f"test_{each.replace('-', '_')}_without_fusing", test_unfused)
+
 
 load_tests = few_when_short(
     "Small.test_both_files_are_written", "Small.test_all_reasons_come_at_once",
-    "Small.test_damaged_files", "External.test_refusals", "Reference.test_gpt_mini",
+    "Small.test_damaged_files", "Small.test_elementary", "External.test_refusals",
+    "Unfused.test_block", "Reference.test_gpt_mini",
     sanitized=("Small.test_json", "Small.test_shapes"))
 
 if __name__ == "__main__":

@@ -42,6 +42,14 @@ static const char *value_of(const char *kind, const char *key) {
                                             {"normalise", "true"},
                                             {"start", "1"},
                                             {"end", "2"},
+                                            {"axes", "[0]"},
+                                            {"keep", "true"},
+                                            {"perm", "[1, 0]"},
+                                            {"shape", "[2, 3]"},
+                                            {"pads", "[1, 0]"},
+                                            {"indices", "[1, 0]"},
+                                            {"transpose", "true"},
+                                            {"min", "-1"},
                                             {NULL, NULL}};
     if (strcmp(kind, "upsample") == 0 && strcmp(key, "align_corners") != 0) {
         return strcmp(key, "scale") == 0 ? "2" : "bilinear";

@@ -6,10 +6,12 @@
 static const int64_t image[] = {-1, 3, 8, 8};
 
 static bytes graph;
+static bool no_fuse;
 
 static int begin(void **state) {
     (void)state;
     graph.count = 0;
+    no_fuse = false;
     return 0;
 }
 
@@ -52,8 +54,10 @@ static void add_ends(int32_t type, uint32_t rank, const int64_t *dim, const char
  * reason otherwise. */
 static void expect_import(const rp_onnx_given_shape *shape, const char *want) {
     const bytes b = model_of(&graph, 17);
-    const rp_onnx_options options = {
-        .shapes = shape, .shape_count = shape != NULL, .budget = RP_ONNX_BUDGET};
+    const rp_onnx_options options = {.shapes = shape,
+                                     .shape_count = shape != NULL,
+                                     .budget = RP_ONNX_BUDGET,
+                                     .no_fuse = no_fuse};
     rp_arena arena;
     rp_onnx_model *model;
     rp_onnx_import import;
@@ -365,13 +369,82 @@ static void a_missing_parameter_is_named(void **state) {
                   "dynamo=True, optimize=False)\n");
 }
 
-static void arrangements_without_a_layer_are_refused(void **state) {
+static void the_batch_is_not_moved(void **state) {
     (void)state;
+    add_node_ints("Transpose", "x", "t", "perm", 3, (const int64_t[]){1, 0, 2});
+    add_node("Relu", "t", "r");
+    add_ints("axes", 1, (const int64_t[]){0});
+    add_node("ReduceSum", "x axes", "s");
+    add_node("Add", "r s", "y");
+    add_ends(1, 3, (const int64_t[]){-1, 4, 5}, "y");
+    expect_import(NULL, "Relu: it reads [5, 4, 5] arranged as [4, 5, 5], which no layer does "
+                        "here: node /r/Relu (output r)\n"
+                        "ReduceSum: it sums over the batch: node /s/ReduceSum (output s)\n");
+}
+
+/* ---- elementary layers ----------------------------------------------------------------------- */
+
+static void arrangements_become_layers(void **state) {
+    (void)state;
+    add_ints("starts", 2, (const int64_t[]){1, -1});
+    add_ints("ends", 2, (const int64_t[]){3, -9});
+    add_ints("axes", 2, (const int64_t[]){1, 2});
+    add_ints("steps", 2, (const int64_t[]){1, -2});
     add_node_ints("Transpose", "x", "t", "perm", 4, (const int64_t[]){0, 1, 3, 2});
-    add_node("Relu", "t", "y");
+    add_node("Slice", "t starts ends axes steps", "p");
+    add_node("Relu", "p", "y");
     add_ends(1, 4, (const int64_t[]){-1, 3, 4, 5}, "y");
-    expect_import(NULL, "Relu: it reads [5, 3, 4, 5] arranged as [5, 3, 5, 4], which no layer does "
-                        "here: node /y/Relu (output y)\n");
+    expect_import(NULL, "input: [3, 4, 5]\n"
+                        "layers:\n"
+                        "  - {name: y.transpose, kind: transpose, perm: [0, 2, 1]}\n"
+                        "  - {name: y.slice, kind: slice, axis: 0, start: 1, end: 3}\n"
+                        "  - {name: y.gather, kind: gather, axis: 1, indices: [4, 2, 0]}\n"
+                        "  - {name: y.relu, kind: relu}\n");
+}
+
+/* A weight is a layer of its own, and a constant that all samples share has no batch. */
+static void operators_become_layers(void **state) {
+    (void)state;
+    add_tensor("net.scale", 3, (const int64_t[]){1, 3, 1});
+    add_floats("val_2", 1, (const float[]){2.0f});
+    add_ints("axes", 1, (const int64_t[]){-1});
+    add_node("Exp", "x", "e");
+    add_node("Div", "e net.scale", "d");
+    add_node("Pow", "d val_2", "p");
+    add_node("ReduceSum", "p axes", "s");
+    add_node("Max", "s val_2", "m");
+    add_node("Sub", "d m", "y");
+    add_ends(1, 3, (const int64_t[]){-1, 3, 4}, "y");
+    expect_import(NULL, "input: [3, 4]\n"
+                        "layers:\n"
+                        "  - {name: e, kind: exp}\n"
+                        "  - {name: net, kind: parameter, shape: [3, 1], names: {weight: "
+                        "net.scale}}\n"
+                        "  - {name: d, kind: div, from: [e, net]}\n"
+                        "  - {name: p, kind: pow, exponent: 2}\n"
+                        "  - {name: s, kind: sum, axes: [1], keep: true}\n"
+                        "  - {name: constant, kind: constant, shape: [1], value: 2}\n"
+                        "  - {name: m, kind: max, from: [s, constant]}\n"
+                        "  - {name: y, kind: sub, from: [d, m]}\n");
+}
+
+/* A product with a weight is one layer, or two with --no-fuse. */
+static void nothing_is_fused(void **state) {
+    (void)state;
+    no_fuse = true;
+    add_tensor("fc.weight", 2, (const int64_t[]){6, 4});
+    add_tensor("fc.bias", 1, (const int64_t[]){6});
+    add_node_ints("Transpose", "fc.weight", "t", "perm", 2, (const int64_t[]){1, 0});
+    add_node("MatMul", "x t", "p");
+    add_node("Add", "p fc.bias", "y");
+    add_ends(1, 3, (const int64_t[]){-1, 3, 4}, "y");
+    expect_import(NULL, "input: [3, 4]\n"
+                        "layers:\n"
+                        "  - {name: fc, kind: parameter, shape: [6, 4]}\n"
+                        "  - {name: p, kind: matmul, from: [data, fc], transpose: true}\n"
+                        "  - {name: fc_1, kind: parameter, shape: [6], names: {weight: "
+                        "fc.bias}}\n"
+                        "  - {name: y, kind: add, from: [p, fc_1]}\n");
 }
 
 static void given_shapes_are_parsed(void **state) {
@@ -416,7 +489,10 @@ int main(void) {
         cmocka_unit_test_setup(folded_weights_are_named, begin),
         cmocka_unit_test_setup(merged_weights_are_named, begin),
         cmocka_unit_test_setup(a_missing_parameter_is_named, begin),
-        cmocka_unit_test_setup(arrangements_without_a_layer_are_refused, begin),
+        cmocka_unit_test_setup(the_batch_is_not_moved, begin),
+        cmocka_unit_test_setup(arrangements_become_layers, begin),
+        cmocka_unit_test_setup(operators_become_layers, begin),
+        cmocka_unit_test_setup(nothing_is_fused, begin),
         cmocka_unit_test_setup(given_shapes_are_parsed, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,46 @@ CUTS = {
 LARGE = ("torchvision-googlenet", "torchvision-inception_v3", "torchvision-densenet121",
          "torchvision-mobilenet_v3_small", "torchvision-efficientnet_b0", "unet", "vit-tiny")
 
+# Attention, normalisation and positions of elementary kinds only.
+ELEMENTARY = """\
+input: [1, 32, 32]
+layers:
+  - {name: patch, kind: conv2d, out: 12, kernel: 8, stride: 8}
+  - {name: rows, kind: reshape, shape: [12, 16]}
+  - {name: tokens, kind: transpose, perm: [1, 0]}
+  - {name: positions, kind: parameter, shape: [16, 12], std: 0.1}
+  - {name: placed, kind: add, from: [tokens, positions]}
+  - {name: mean, kind: mean, axes: [1], keep: true}
+  - {name: centred, kind: sub, from: [placed, mean]}
+  - {name: squares, kind: pow, exponent: 2}
+  - {name: variance, kind: mean, axes: [1], keep: true}
+  - {name: eps, kind: constant, shape: [1], value: 1e-5}
+  - {name: positive, kind: add, from: [variance, eps]}
+  - {name: deviation, kind: sqrt}
+  - {name: normal, kind: div, from: [centred, deviation]}
+  - {name: query, kind: parameter, shape: [12, 12], std: 0.3}
+  - {name: q, kind: matmul, from: [normal, query]}
+  - {name: q_rows, kind: reshape, shape: [16, 2, 6]}
+  - {name: q_heads, kind: transpose, perm: [1, 0, 2]}
+  - {name: k_rows, kind: reshape, from: normal, shape: [16, 2, 6]}
+  - {name: k_heads, kind: transpose, perm: [1, 0, 2]}
+  - {name: scores, kind: matmul, from: [q_heads, k_heads], transpose: true}
+  - {name: limited, kind: clip, min: -4, max: 4}
+  - {name: weights, kind: softmax}
+  - {name: mixed, kind: matmul, from: [weights, k_heads]}
+  - {name: back, kind: transpose, perm: [1, 0, 2]}
+  - {name: joined, kind: reshape, shape: [16, 12]}
+  - {name: gate, kind: less, from: [joined, placed]}
+  - {name: chosen, kind: where, from: [gate, placed, joined]}
+  - {name: picked, kind: gather, axis: 0, indices: [0, 3, 3, 15, 8, 7, 1]}
+  - {name: padded, kind: pad, pads: [0, 1, 1, 0]}
+  - {name: largest, kind: max-over, axes: [0]}
+  - {name: fc, kind: dense, out: classes}
+"""
+# Of two, three, four and five boards, inside of and between its parts.
+ELEMENTARY_CUTS = ("centred", "eps, scores", "positions, q_heads, gate",
+                   "rows, squares, query, weights")
+
 
 SIDE, IGNORED = 32, 255
 
@@ -61,7 +101,7 @@ def draw_figures(rng):
 
 class Nets(RingCase):
     def run_of(self, net):
-        if net.startswith("unet"):
+        if str(net).startswith("unet"):
             return self.masked_run(net, 24, 12)
         return self.run_file(f"""\
 model: {net}
@@ -109,6 +149,26 @@ cut: []
                 self.assertEqual(got, want, f"{net}: {out} differs from one board")
         losses = self.losses_of("1f1b-1")
         self.assertLess(sum(losses[-4:]), 0.9 * sum(losses[:4]), f"{net}: {losses}")
+
+    def test_elementary(self):
+        """Also recomputed, offloaded, verified, with split backwards, and stored in 16 bits."""
+        (self.dir / "net.yaml").write_text(ELEMENTARY)
+        run, three = self.run_of(self.dir / "net.yaml"), ELEMENTARY_CUTS[1]
+        ways = [("one", 1, "", ()), ("again", 3, three, ("recompute=all",)),
+                ("away", 3, three, ("offload=host",)), ("judged", 3, three, ("ring.verify=1/2",))]
+        groups = [ways + [(f"boards-{i}", i, cut, ()) for i, cut in enumerate(ELEMENTARY_CUTS, 2)]]
+        for name, key in (("half", "train.storage={activations: bf16}"),
+                          ("split", "schedule=zb-h1")):
+            groups.append([(f"{name}-1", 1, "", (key,)), (f"{name}-3", 3, three, (key,))])
+        for ways in groups:
+            want = None
+            for out, boards, cut, sets in ways:
+                summary = self.train(run, out, f"ring.boards={boards}", f"cut=[{cut}]", *sets)
+                got = hashlib.sha256(self.bytes_of(out)).hexdigest(), summary["eval"]
+                want = want or got
+                self.assertEqual(got, want, f"{out} differs from one board")
+        losses = self.losses_of("one")
+        self.assertLess(sum(losses[-4:]), 0.97 * sum(losses[:4]), losses)
 
     def test_googlenet(self):
         self.check("googlenet-narrow")
@@ -201,7 +261,7 @@ layers:
             self.assertEqual(len(json.loads(text)["cut"]), 2, net)
 
 
-load_tests = few_when_short("Nets.test_segmentation", "Nets.test_lists")
+load_tests = few_when_short("Nets.test_segmentation", "Nets.test_lists", "Nets.test_elementary")
 
 
 if __name__ == "__main__":

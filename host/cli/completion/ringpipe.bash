@@ -101,7 +101,7 @@ _ringpipe_options() {
     "data fetch") echo --to --from --format --quiet --verbose --help ;;
     "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
     "data split") echo --sites --by --seed --least --out --set --yes --format --quiet --verbose --help ;;
-    "import") echo --out --weights --shape --yes --format --quiet --verbose --help ;;
+    "import") echo --out --weights --shape --no-fuse --yes --format --quiet --verbose --help ;;
     "inspect") echo --format --input --classes --shape --quiet --verbose --help ;;
     "list") echo --format --quiet --verbose --help ;;
     "ringpipe-agent") echo --listen --host --board --keys --enrol --roster --threads --name --slots --install --revert --last-words --reboot --once --warm --sample --quiet --verbose --help --version ;;

@@ -393,6 +393,7 @@ complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l help -s h -d 'Print
 complete -c ringpipe -n '__ringpipe_verb_is "import"' -l out -s o -r -k -a '(__fish_complete_suffix .yaml)' -d 'The model file to write'
 complete -c ringpipe -n '__ringpipe_verb_is "import"' -l weights -r -k -a '(__fish_complete_suffix .safetensors)' -d 'The weights file to write'
 complete -c ringpipe -n '__ringpipe_verb_is "import"' -l shape -x -d 'Shape of an input of an ONNX model, with N for the batch; may be repeated'
+complete -c ringpipe -n '__ringpipe_verb_is "import"' -l no-fuse -d 'Make each operator a layer of its own, if it has a kind'
 complete -c ringpipe -n '__ringpipe_verb_is "import"' -l yes -s y -d 'Replace what exists without asking'
 complete -c ringpipe -n '__ringpipe_verb_is "import"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
 complete -c ringpipe -n '__ringpipe_verb_is "import"' -l quiet -s q -d 'Print errors and the result, nothing else'

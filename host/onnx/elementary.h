@@ -1,0 +1,36 @@
+/* Operators as layers of their own, for nodes that no pattern has. Private to the room. */
+#ifndef RP_ONNX_ELEMENTARY_H
+#define RP_ONNX_ELEMENTARY_H
+
+#include "onnx/graph.h"
+
+/* The layer of the node's operator, if there is such a kind. *done is false, and the node is
+ * refused, if an operand cannot be read. errors MEMORY */
+rp_err rp_onnx_element(const rp_onnx_visit *visit, bool *done) RP_MUST_CHECK;
+
+/* Whether there is a kind for the operator. */
+bool rp_onnx_has_element(const char *op);
+
+/* elementary_read.c: an operand as the output of a layer. Weights are `parameter` layers, constants
+ * are `constant` layers, and arrangements are layers too.
+ *
+ * The layer's output has the axes of the view without the first `skip` ones: 1 for values that
+ * depend on an input, whose first axis is the batch; 1 for others that have one row for all
+ * samples. *done is false, and the node is refused, if no layers give it. errors MEMORY */
+rp_err rp_onnx_element_view(const rp_onnx_visit *visit, const rp_onnx_value *value,
+                            const rp_onnx_view *view, uint32_t skip, uint32_t *layer,
+                            bool *done) RP_MUST_CHECK;
+/* rp_onnx_element_view() of a value that depends on an input, as an rp_onnx_reader. */
+rp_onnx_reader rp_onnx_element_steps;
+/* Input `i` as an operand of a node whose output has `rank` axes with the batch: NumPy's rule then
+ * holds for samples too. */
+rp_err rp_onnx_element_operand(const rp_onnx_visit *visit, uint32_t i, uint32_t rank,
+                               uint32_t *layer, bool *done) RP_MUST_CHECK;
+/* Writes "KEY: [1, 2, 3]". errors MEMORY */
+rp_err rp_onnx_element_list(rp_arena *arena, const char *key, const int64_t *list, uint64_t count,
+                            const char **out) RP_MUST_CHECK;
+/* The layer `from`, or one that gives its output another shape. Rank 0 is [1]. */
+rp_err rp_onnx_element_reshape(const rp_onnx_visit *visit, uint32_t from, uint32_t rank,
+                               const int64_t *dim, uint32_t *layer, bool *done) RP_MUST_CHECK;
+
+#endif
