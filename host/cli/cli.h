@@ -71,7 +71,9 @@ typedef struct {
 /* Values of import, and of inspect for an ONNX model. */
 typedef struct {
     const char *weights; /* the file to write */
-    rp_option_list shapes;
+    const char *names, *tied, *check;
+    rp_option_list shapes, freeze;
+    bool untie, accept_folded;
 } rp_cli_onnx;
 
 /* The values of a command line. A member keeps its default if the verb has no such option. */

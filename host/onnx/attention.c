@@ -251,6 +251,7 @@ rp_err rp_onnx_layer_attention(const rp_onnx_visit *visit, bool *done) {
         RP_TRY(rp_onnx_view_transpose(visit->graph->arena, view, swap_heads, &view));
         RP_TRY(rp_onnx_view_reshape(visit->graph->arena, view, &rows, &view));
     }
+    *done = *done && view;
     if (*done) {
         rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, view);
     }
@@ -352,7 +353,7 @@ static bool find_scores(const rp_onnx_visit *softmax, rp_onnx_visit *scores, pat
     return rp_onnx_producer(&at, i, "MatMul", scores);
 }
 
-/* [N, heads, T, D] of an input of a product, [N, T, D] being one head; NULL: neither. */
+/* [N, heads, T, D] of an input of a product, which may be [N heads, T, D]; NULL: neither. */
 static rp_err find_operand(const rp_onnx_visit *scores, uint32_t input, double *scale,
                            const rp_onnx_view **out) {
     rp_onnx_visit at = *scores;
@@ -364,9 +365,14 @@ static rp_err find_operand(const rp_onnx_visit *scores, uint32_t input, double *
     if (!dims || in->state != RP_ONNX_DYNAMIC || dims->rank < 3 || dims->rank > 4) {
         return RP_OK;
     }
-    const rp_onnx_dims one = {
-        .rank = 4, .dim = {dims->dim[0], 1, dims->dim[1], dims->dim[2]}, .count = dims->count};
-    return rp_onnx_view_reshape(scores->graph->arena, in->view, dims->rank == 4 ? dims : &one, out);
+    const int64_t n = scores->graph->batch;
+    if (dims->rank == 3 && dims->dim[0] % n != 0) {
+        return RP_OK;
+    }
+    const rp_onnx_dims split = {
+        .rank = 4, .dim = {n, dims->dim[0] / n, dims->dim[1], dims->dim[2]}, .count = dims->count};
+    return rp_onnx_view_reshape(scores->graph->arena, in->view, dims->rank == 4 ? dims : &split,
+                                out);
 }
 
 rp_err rp_onnx_match_attention(const rp_onnx_visit *visit, bool *done) {
@@ -395,11 +401,12 @@ rp_err rp_onnx_match_attention(const rp_onnx_visit *visit, bool *done) {
     }
     RP_TRY(emit_attention(visit, &p, &view, done));
     if (*done && rp_onnx_in(visit, 1)->view->dims.rank == 3) {
-        const rp_onnx_dims one = {.rank = 3,
-                                  .dim = {view->dims.dim[0], view->dims.dim[2], view->dims.dim[3]},
-                                  .count = view->dims.count};
-        RP_TRY(rp_onnx_view_reshape(arena, view, &one, &view));
+        const int64_t *dim = view->dims.dim;
+        const rp_onnx_dims joined = {
+            .rank = 3, .dim = {dim[0] * dim[1], dim[2], dim[3]}, .count = view->dims.count};
+        RP_TRY(rp_onnx_view_reshape(arena, view, &joined, &view));
     }
+    *done = *done && view;
     if (*done) {
         rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, view);
     }

@@ -386,6 +386,21 @@ bool rp_onnx_is_zero(const rp_onnx_visit *visit, uint32_t i) {
     return zero;
 }
 
+rp_err rp_onnx_reduced_axes(const rp_onnx_visit *visit, uint32_t rank, uint32_t *out) {
+    const rp_onnx_attribute *attribute = rp_onnx_find(visit->node, "axes");
+    const int64_t *axes;
+    uint64_t count;
+    const rp_err err = rp_onnx_const_ints(visit, 1, &axes, &count);
+    axes = attribute ? attribute->ints : axes;
+    count = attribute ? attribute->int_count : count;
+    *out = 0;
+    for (uint64_t i = 0; axes && i < count; i++) {
+        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        *out |= axis >= 0 && axis < rank ? 1u << axis : 1u;
+    }
+    return err;
+}
+
 rp_err rp_onnx_refuse_operands(const rp_onnx_visit *visit, const char *reason) {
     const rp_onnx_graph *graph = visit->graph;
     for (uint32_t i = 0; i < visit->node->input_count; i++) {

@@ -37,6 +37,9 @@ rp_err rp_onnx_read_param(const rp_onnx_visit *visit, uint32_t i, const char *wh
 /* Whether input `i` is absent, or a constant of zeros. */
 bool rp_onnx_is_zero(const rp_onnx_visit *visit, uint32_t i);
 
+/* The axes of a mean or sum over axes: bit i for axis i; 0: not known, or all. errors MEMORY */
+rp_err rp_onnx_reduced_axes(const rp_onnx_visit *visit, uint32_t rank, uint32_t *out) RP_MUST_CHECK;
+
 /* Refuses the node for the operands that it has, unless one of them depends on a node that is
  * refused itself. errors MEMORY */
 rp_err rp_onnx_refuse_operands(const rp_onnx_visit *visit, const char *reason) RP_MUST_CHECK;

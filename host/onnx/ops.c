@@ -53,10 +53,12 @@ static const rp_onnx_op ops[] = {
     {"AveragePool", 1, 1, NULL, NULL, LAYER(average_pool), NULL},
     {"GlobalAveragePool", 1, 1, NULL, NULL, LAYER(global_pool), NULL},
     {"Resize", 1, 4, NULL, NULL, LAYER(resize), NULL},
+    {"Pad", 2, 4, NULL, NULL, LAYER(pad), SHAPE(pad)},
     /* normalisation */
     {"BatchNormalization", 5, 5, NULL, NULL, LAYER(batchnorm), SHAPE(same)},
     {"LayerNormalization", 2, 3, NULL, NULL, LAYER(layernorm), SHAPE(same)},
     {"RMSNormalization", 2, 2, NULL, NULL, LAYER(rmsnorm), SHAPE(same)},
+    {"InstanceNormalization", 3, 3, NULL, NULL, LAYER(instancenorm), SHAPE(same)},
     {"GroupNormalization", 3, 3, NULL, NULL, LAYER(groupnorm), SHAPE(same)},
     /* activations */
     {"Relu", 1, 1, NULL, NULL, LAYER(plain), SHAPE(same)},

@@ -35,15 +35,15 @@ rp_onnx_handler rp_onnx_arrange_shape, rp_onnx_arrange_size, rp_onnx_arrange_ide
 
 /* ops_shape.c */
 rp_onnx_handler rp_onnx_shape_same, rp_onnx_shape_broadcast, rp_onnx_shape_mask,
-    rp_onnx_shape_matmul, rp_onnx_shape_reduce;
+    rp_onnx_shape_matmul, rp_onnx_shape_reduce, rp_onnx_shape_pad;
 
 /* layers_image.c */
 rp_onnx_handler rp_onnx_layer_conv, rp_onnx_layer_conv_transpose, rp_onnx_layer_max_pool,
-    rp_onnx_layer_average_pool, rp_onnx_layer_global_pool, rp_onnx_layer_resize;
+    rp_onnx_layer_average_pool, rp_onnx_layer_global_pool, rp_onnx_layer_resize, rp_onnx_layer_pad;
 
 /* layers_norm.c */
 rp_onnx_handler rp_onnx_layer_batchnorm, rp_onnx_layer_layernorm, rp_onnx_layer_groupnorm,
-    rp_onnx_layer_rmsnorm;
+    rp_onnx_layer_instancenorm, rp_onnx_layer_rmsnorm;
 
 /* layers_activation.c */
 rp_onnx_handler rp_onnx_layer_plain, rp_onnx_layer_leaky_relu, rp_onnx_layer_elu,

@@ -299,6 +299,22 @@ static bool find_part(int64_t size, int64_t *start, int64_t end, int64_t step, i
     return *count > 0;
 }
 
+/* No elements of a constant along one axis, which exporters use in computations of shapes. */
+static rp_err give_empty(const rp_onnx_visit *visit, const rp_onnx_value *in,
+                         const rp_onnx_view *view, uint32_t axis, bool *done) {
+    rp_onnx_dims dims = view->dims;
+    int64_t *nothing;
+    dims.dim[axis] = 0;
+    dims.count = 0;
+    const rp_err err = RP_ARENA_NEW(visit->graph->arena, 1, &nothing);
+    if (err != RP_OK) {
+        return err;
+    }
+    *done = true;
+    return rp_onnx_give_const(visit, 0, in->whole, &dims, in->whole ? nothing : NULL,
+                              in->whole ? NULL : (const float *)(const void *)nothing);
+}
+
 rp_err rp_onnx_arrange_slice(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);
     const int64_t *list[4]; /* starts, ends, axes, steps */
@@ -317,9 +333,12 @@ rp_err rp_onnx_arrange_slice(const rp_onnx_visit *visit, bool *done) {
         const int64_t step = list[3] ? list[3][i] : 1;
         int64_t start = list[0][i];
         int64_t size;
-        if (!wrap_axis(&axis, view->dims.rank) ||
-            !find_part(view->dims.dim[axis], &start, list[1][i], step, &size)) {
+        if (!wrap_axis(&axis, view->dims.rank)) {
             return RP_OK;
+        }
+        if (!find_part(view->dims.dim[axis], &start, list[1][i], step, &size)) {
+            const bool empty = in->state == RP_ONNX_CONST && step != 0 && step != INT64_MIN;
+            return empty ? give_empty(visit, in, view, (uint32_t)axis, done) : RP_OK;
         }
         RP_TRY(rp_onnx_view_slice(visit->graph->arena, view, (uint32_t)axis, start, step, size,
                                   &view));

@@ -68,7 +68,7 @@ class Small(Files):
         out, _ = self.convert(self.write(net()), "--format", "json")
         told = json.loads(out)
         self.assertEqual((told["layers"], told["tensors"], told["parameters"]), (3, 3, 24))
-        self.assertEqual(told["kinds"], {"dense": 2, "relu": 1})
+        self.assertEqual((told["fused"], told["elementary"]), ({"dense": 2, "relu": 1}, {}))
         out, _ = self.ringpipe("inspect", self.dir / "net.onnx", "--format", "json")
         told = json.loads(out)
         self.assertEqual(told["operators"], {"Gemm": 2, "Relu": 1})

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Which PyTorch nets `ringpipe import` takes, in the two forms of PyTorch's exporters.
+
+    bench_onnx.py RINGPIPE FOLDER [--nets NAME ..] [--forms script dynamo] [--table FILE.md]
+
+Exports each net of onnx_nets.py with ringpipe_export.py into FOLDER, unless it is there already,
+imports it with --names and --check, and prints a table: the kinds of layers, or the first reason to
+refuse. Needs torch, torchvision, timm, transformers, onnx and onnxscript; an hour on two cores the
+first time, then minutes.
+"""
+import argparse
+import collections
+import json
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "host/onnx"))
+from onnx_nets import NETS  # noqa: E402
+from ringpipe_export import export  # noqa: E402
+
+
+def folder_of(base, name, form):
+    return base / f"{name.replace(' ', '-')}-{form}"
+
+
+def make_one(base, name, form):
+    """Exports a net; a failure is kept as a text."""
+    folder = folder_of(base, name, form)
+    if (folder / "done").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        net, inputs = NETS[name]()
+        words, missing = export(net, inputs, folder, form)
+        (folder / "done").write_text(f"{words}\n")
+    except Exception:  # whatever an exporter raises
+        (folder / "done").write_text("failed\n" + traceback.format_exc()[-2000:])
+
+
+def import_one(ringpipe, folder):
+    """(layers by kind, error) or the first reason and how many there are."""
+    found = subprocess.run(
+        [ringpipe, "import", folder / "model.onnx", "-o", folder / "net.yaml", "--weights",
+         folder / "net.safetensors", "--names", folder / "state.safetensors", "--check",
+         folder / "check.npz", "--yes", "--format", "json"],
+        capture_output=True, text=True, timeout=600)
+    if found.stdout:
+        told = json.loads(found.stdout)
+        return told, None
+    lines = found.stderr.strip().split("\n")
+    return None, lines[1:-1] or lines
+
+
+def row_of(ringpipe, base, name, form):
+    folder = folder_of(base, name, form)
+    head = (folder / "done").read_text().split("\n")
+    if head[0] == "failed":
+        last = [line for line in head if line.strip()][-1]
+        return False, f"| {name} | {form} | not exported | {last[:150]} | |"
+    told, reasons = import_one(ringpipe, folder)
+    if reasons:
+        return False, f"| {name} | {form} | refused | {len(reasons)}: {reasons[0].strip()[:150]} | |"
+    kinds = collections.Counter(told["fused"]).most_common()
+    text = ", ".join(f"{count} {kind}" for kind, count in kinds)
+    text += "".join(f", {count} {op}*" for op, count in told["elementary"].items())
+    error = told["check"]["error"]
+    good = error is not None and error <= 1e-4
+    shown = "not finite" if error is None else f"{error:.1e}"
+    return good, f"| {name} | {form} | {'yes' if good else 'WRONG'} | {text} | {shown} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("ringpipe", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--nets", nargs="+", default=list(NETS), metavar="NAME")
+    parser.add_argument("--forms", nargs="+", default=["script", "dynamo"])
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--export-only", action="store_true")
+    args = parser.parse_args()
+    counts = collections.Counter()
+    rows = ["| net | form | imports | layers, or the first reason | error |",
+            "|---|---|---|---|---|"]
+    for name in args.nets:
+        for form in args.forms:
+            make_one(args.folder, name, form)
+            if args.export_only:
+                print(name, form, (folder_of(args.folder, name, form) / "done").read_text()
+                      .split("\n")[0], flush=True)
+                continue
+            good, row = row_of(args.ringpipe, args.folder, name, form)
+            counts[form] += good
+            rows.append(row)
+            print(row, flush=True)
+    if not args.export_only:
+        rows += ["", *(f"{form}: {counts[form]} of {len(args.nets)} nets." for form in args.forms)]
+        print("\n".join(rows[-len(args.forms):]))
+        if args.table:
+            args.table.write_text("\n".join(rows) + "\n")
+
+
+if __name__ == "__main__":
+    main()
