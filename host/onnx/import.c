@@ -9,6 +9,7 @@
 #include "onnx/shared.h"
 #include "onnx/signature.h"
 #include "onnx/symbols.h"
+#include "onnx/tensor.h"
 #include "onnx/visit.h"
 
 /* Batch sizes for which a net with a free batch is looked at. */
@@ -77,6 +78,20 @@ fail:
     return err;
 }
 
+/* Notes initialisers of other types than float32. */
+static rp_err note_conversions(const rp_onnx_model *model, rp_onnx_findings *notes) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->tensor_count; i++) {
+        const int32_t type = model->tensor[i].type;
+        count += rp_onnx_type_is_float(type) && type != RP_ONNX_FLOAT;
+    }
+    return count == 0 ? RP_OK
+                      : rp_onnx_add_finding(notes, "assumed",
+                                            "%u tensors of FLOAT16, BFLOAT16 or DOUBLE become "
+                                            "float32",
+                                            count);
+}
+
 /* Names layers and tensors, and applies what the user wants of them. */
 static rp_err name_all(const pass *p, rp_onnx_graph *graph, rp_onnx_findings *refusals,
                        rp_onnx_import *out) {
@@ -84,6 +99,7 @@ static rp_err name_all(const pass *p, rp_onnx_graph *graph, rp_onnx_findings *re
     const rp_onnx_sharing sharing = {.untie = options->untie, .accept_all = options->accept_tied};
     uint32_t uses;
     rp_err err;
+    RP_TRY(note_conversions(graph->model, &out->notes));
     RP_TRY(rp_onnx_name_layers(graph, options->accept_folded, refusals));
     RP_TRY(rp_onnx_share_tensors(graph, &sharing, refusals, &out->tensors, &uses));
     const rp_onnx_folding folding = {.tied = uses, .accept = options->accept_folded};

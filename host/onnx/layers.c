@@ -103,7 +103,9 @@ static bool same_layer(const rp_onnx_layer *a, const rp_onnx_layer *b) {
 /* An earlier layer that computes the same without parameters; layers that draw are all different.
  */
 static uint32_t find_same(const rp_onnx_graph *graph, const rp_onnx_layer *draft) {
-    const bool draws = strcmp(draft->kind, "dropout") == 0 || strcmp(draft->kind, "attention") == 0;
+    const bool draws = strcmp(draft->kind, "dropout") == 0 ||
+                       strcmp(draft->kind, "droppath") == 0 ||
+                       strcmp(draft->kind, "attention") == 0;
     for (uint32_t i = draws || draft->param_count > 0 ? graph->layer_count : 0;
          i < graph->layer_count; i++) {
         if (graph->layer[i].param_count == 0 && same_layer(&graph->layer[i], draft)) {

@@ -5,6 +5,7 @@
 #include "onnx/activation.h"
 #include "onnx/layers.h"
 #include "onnx/linear.h"
+#include "onnx/noise.h"
 #include "onnx/norm_parts.h"
 #include "onnx/ops.h"
 #include "onnx/rows.h"
@@ -171,6 +172,9 @@ rp_err rp_onnx_layer_mul(const rp_onnx_visit *visit, bool *done) {
     uint32_t from[2];
     rp_err err;
     *done = give_unchanged(visit);
+    if (!*done) {
+        RP_TRY(rp_onnx_match_noise(visit, done));
+    }
     if (!*done) {
         RP_TRY(rp_onnx_match_norm(visit, done));
     }

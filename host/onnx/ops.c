@@ -32,6 +32,7 @@ static const rp_onnx_op ops[] = {
     {"Cos", 1, 1, FOLDS(unary), NULL, NULL, SHAPE(same)},
     {"Ceil", 1, 1, FOLDS(unary), NULL, NULL, SHAPE(same)},
     {"Floor", 1, 1, FOLDS(unary), NULL, NULL, SHAPE(same)},
+    {"RandomUniformLike", 1, 1, NULL, ARRANGES(random), NULL, NULL},
     /* arrangements */
     {"Identity", 1, 1, NULL, ARRANGES(identity), NULL, NULL},
     {"Reshape", 2, 2, NULL, ARRANGES(reshape), NULL, NULL},
@@ -45,6 +46,7 @@ static const rp_onnx_op ops[] = {
     {"SequenceAt", 2, 2, NULL, ARRANGES(sequence_at), NULL, NULL},
     {"Expand", 2, 2, NULL, ARRANGES(expand), NULL, NULL},
     {"Gather", 2, 2, FOLDS(gather), ARRANGES(gather), LAYER(gather), NULL},
+    {"GatherElements", 2, 2, FOLDS(gather_elements), NULL, NULL, NULL},
     {"Concat", 1, RP_ONNX_INPUTS_MAX, NULL, ARRANGES(concat), LAYER(concat), NULL},
     /* images */
     {"Conv", 2, 3, NULL, NULL, LAYER(conv), NULL},

@@ -23,7 +23,7 @@ const rp_onnx_op *rp_onnx_op_find(const char *name);
 /* ops_fold.c */
 rp_onnx_handler rp_onnx_fold_binary, rp_onnx_fold_unary, rp_onnx_fold_where, rp_onnx_fold_range,
     rp_onnx_fold_constant, rp_onnx_fold_constant_of_shape, rp_onnx_fold_cast, rp_onnx_fold_gather,
-    rp_onnx_fold_trilu;
+    rp_onnx_fold_gather_elements, rp_onnx_fold_trilu;
 
 /* ops_arrange.c */
 rp_onnx_handler rp_onnx_arrange_shape, rp_onnx_arrange_size, rp_onnx_arrange_identity,
@@ -32,6 +32,9 @@ rp_onnx_handler rp_onnx_arrange_shape, rp_onnx_arrange_size, rp_onnx_arrange_ide
     rp_onnx_arrange_transpose, rp_onnx_arrange_slice, rp_onnx_arrange_split, rp_onnx_arrange_gather,
     rp_onnx_arrange_expand, rp_onnx_arrange_concat, rp_onnx_arrange_split_to_sequence,
     rp_onnx_arrange_sequence_at;
+
+/* noise.c */
+rp_onnx_handler rp_onnx_arrange_random;
 
 /* ops_shape.c */
 rp_onnx_handler rp_onnx_shape_same, rp_onnx_shape_broadcast, rp_onnx_shape_mask,

@@ -248,7 +248,8 @@ class Seq2Seq(nn.Module):
 
     def forward(self, source, target):
         mask = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
-        return self.out(self.net(self.source(source), self.target(target), tgt_mask=mask))
+        return self.out(self.net(self.source(source), self.target(target), tgt_mask=mask,
+                                 tgt_is_causal=True))
 
 
 class Translator(nn.Module):
@@ -314,7 +315,7 @@ class Padded(nn.Module):
         return F.log_softmax(self.out(x.mean((2, 3))), -1)
 
 
-VISION = ("alexnet", "vgg11", "vgg11_bn", "resnet18", "resnet50", "resnext50_32x4d", "densenet121",
+VISION = ("resnet18", "resnet50", "resnext50_32x4d", "densenet121",
           "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1", "mnasnet0_5",
           "efficientnet_b0", "efficientnet_v2_s", "regnet_y_400mf", "convnext_tiny")
 TIMM = ("vit_tiny_patch16_224", "deit_tiny_patch16_224", "mixer_s32_224")
@@ -338,6 +339,8 @@ NETS = {
     "autoencoder": lambda: image(16, Autoencoder()),
     "padded": lambda: image(15, Padded()),
     **{"torchvision " + name: vision(name) for name in VISION},
+    "torchvision alexnet": vision("alexnet", 224),
+    "torchvision vgg11_bn": vision("vgg11_bn", 224),
     "torchvision googlenet": vision("googlenet", 96, aux_logits=False, init_weights=False),
     "torchvision inception_v3": vision("inception_v3", 96, aux_logits=False, init_weights=False),
     "torchvision vit": vision_vit,
