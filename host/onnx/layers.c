@@ -430,13 +430,6 @@ bool rp_onnx_producer(const rp_onnx_visit *visit, uint32_t i, const char *op, rp
     return true;
 }
 
-uint32_t rp_onnx_layer_of(const rp_onnx_visit *visit, uint32_t i) {
-    const rp_onnx_value *in = rp_onnx_in(visit, i);
-    return in && in->state == RP_ONNX_DYNAMIC && in->view->op == RP_ONNX_LEAF
-               ? visit->graph->value[in->view->leaf].layer
-               : RP_ONNX_NONE;
-}
-
 bool rp_onnx_same_value(const rp_onnx_visit *a, uint32_t i, const rp_onnx_visit *b, uint32_t k) {
     const rp_onnx_value *x = rp_onnx_in(a, i);
     const rp_onnx_value *y = rp_onnx_in(b, k);

@@ -46,8 +46,6 @@ rp_err rp_onnx_refuse_operands(const rp_onnx_visit *visit, const char *reason) R
 
 /* The node that gives input `i`, if it is a dynamic value and the node has this operator. */
 bool rp_onnx_producer(const rp_onnx_visit *visit, uint32_t i, const char *op, rp_onnx_visit *out);
-/* The layer that gives input `i`, unarranged; RP_ONNX_NONE: none does. */
-uint32_t rp_onnx_layer_of(const rp_onnx_visit *visit, uint32_t i);
 /* Whether two inputs, of two nodes perhaps, are one value. */
 bool rp_onnx_same_value(const rp_onnx_visit *a, uint32_t i, const rp_onnx_visit *b, uint32_t k);
 

@@ -151,7 +151,7 @@ fail:
     return err;
 }
 
-/* A product with 1 is the other factor. */
+/* A product with 1 is its second factor. */
 static bool give_unchanged(const rp_onnx_visit *visit) {
     for (uint32_t i = 0; i < 2; i++) {
         const rp_onnx_value *x = rp_onnx_in(visit, 1 - i);

@@ -39,17 +39,19 @@ def training_copy(net):
 def attempts(net, inputs, names, path, form):
     """Ways to export, as (words, function)."""
     usual = {"input_names": names, "output_names": ["y"]}
-    batch = tuple({0: torch.export.Dim("batch")} for _ in inputs)
-    if form != "script":
+    old = "dynamo" not in inspect.signature(torch.onnx.export).parameters  # before torch 2.5
+    if form != "script" and not old:
+        batch = tuple({0: torch.export.Dim("batch")} for _ in inputs)
         for words, shapes in (("dynamo", batch), ("dynamo, fixed batch", None)):
             yield words, lambda shapes=shapes: torch.onnx.export(
                 net, inputs, path, dynamo=True, optimize=False, opset_version=20,
                 external_data=False, verbose=False, dynamic_shapes=shapes, **usual)
     if form != "dynamo":
         yield "script", lambda: torch.onnx.export(
-            net, inputs, path, dynamo=False, opset_version=17, do_constant_folding=False,
+            net, inputs, str(path), opset_version=17, do_constant_folding=False,
             training=torch.onnx.TrainingMode.PRESERVE,
-            dynamic_axes={name: {0: "batch"} for name in names}, **usual)
+            dynamic_axes={name: {0: "batch"} for name in names}, **usual,
+            **({} if old else {"dynamo": False}))
 
 
 def fields(data):

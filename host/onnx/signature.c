@@ -13,7 +13,7 @@ typedef struct {
     char text[300];
 } missing;
 
-/* What a list of parameters is compared with, and what comes out. */
+/* What a list of parameters is compared with, and what is missing. */
 typedef struct {
     rp_onnx_symbols have;  /* names of the file's initialisers */
     rp_onnx_symbols norms; /* batch normalisations without running statistics */

@@ -8,7 +8,7 @@
 
 /* Which missing parameters are no reason to refuse. */
 typedef struct {
-    uint32_t tied; /* so many are second names of tensors that layers share */
+    uint32_t tied; /* number of second names of tensors that layers share */
     bool accept;   /* the user accepts that parameters were folded */
 } rp_onnx_folding;
 

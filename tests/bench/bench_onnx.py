@@ -61,7 +61,8 @@ def row_of(ringpipe, base, name, form):
         return False, f"| {name} | {form} | not exported | {last[:150]} | |"
     told, reasons = import_one(ringpipe, folder)
     if reasons:
-        return False, f"| {name} | {form} | refused | {len(reasons)}: {reasons[0].strip()[:150]} | |"
+        text = f"{len(reasons)}: {reasons[0].strip()[:150]}"
+        return False, f"| {name} | {form} | refused | {text} | |"
     kinds = collections.Counter(told["fused"]).most_common()
     text = ", ".join(f"{count} {kind}" for kind, count in kinds)
     text += "".join(f", {count} {op}*" for op, count in told["elementary"].items())

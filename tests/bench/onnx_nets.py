@@ -117,8 +117,8 @@ LLAMA = dict(vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_
 # ---- own nets ----------------------------------------------------------------------------------
 
 def mlp():
-    return nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 32), nn.SiLU(),
-                         nn.LayerNorm(32), nn.Linear(32, 5)), (torch.randn(4, 20),)
+    return nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 32),
+                         nn.SiLU(), nn.LayerNorm(32), nn.Linear(32, 5)), (torch.randn(4, 20),)
 
 
 def cnn():

@@ -97,7 +97,7 @@ _ringpipe_options() {
     "keys untrust") echo --dir --quiet --verbose --help ;;
     "data fetch") echo --to --from --format --quiet --verbose --help ;;
     "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
-    "import") echo --out --weights --shape --yes --format --quiet --verbose --help ;;
+    "import") echo --out --weights --shape --names --freeze --untie --tied --accept-folded --check --yes --format --quiet --verbose --help ;;
     "inspect") echo --format --input --classes --shape --quiet --verbose --help ;;
     "list") echo --format --quiet --verbose --help ;;
     "ringpipe-agent") echo --listen --host --board --keys --enrol --roster --threads --name --slots --install --revert --last-words --reboot --once --warm --sample --quiet --verbose --help --version ;;
@@ -113,6 +113,7 @@ _ringpipe_value() {
     *" --beam") : ;;
     *" --board") _ringpipe_words "$(_ringpipe_names boards "")" "$3" ;;
     *" --cache") _ringpipe_dirs "$3" ;;
+    *" --check") _ringpipe_files "npz" "$3" ;;
     *" --chunks") : ;;
     *" --classes") : ;;
     *" --dial") : ;;
@@ -123,6 +124,7 @@ _ringpipe_value() {
     "predict --format") _ringpipe_words "text csv json" "$3" ;;
     "draw --format") _ringpipe_words "text svg" "$3" ;;
     *" --format") _ringpipe_words "text json" "$3" ;;
+    *" --freeze") : ;;
     *" --from") _ringpipe_words "https:// http:// file://" "$3" ;;
     *" --group") : ;;
     *" --host") : ;;
@@ -138,6 +140,7 @@ _ringpipe_value() {
     *" --micro") : ;;
     *" --minutes") : ;;
     *" --name") : ;;
+    *" --names") _ringpipe_files "safetensors" "$3" ;;
     *" --node") : ;;
     "image --out") _ringpipe_files "img" "$3" ;;
     "bundle --out") _ringpipe_files "rpb" "$3" ;;
@@ -166,6 +169,7 @@ _ringpipe_value() {
     *" --temperature") : ;;
     *" --text") : ;;
     *" --threads") : ;;
+    *" --tied") _ringpipe_words "refuse accept" "$3" ;;
     *" --to") _ringpipe_dirs "$3" ;;
     *" --tokens") : ;;
     *" --top") : ;;
