@@ -17,6 +17,7 @@ static const rp_onnx_op ops[] = {
     {"Size", 1, 1, NULL, ARRANGES(size), NULL, NULL},
     {"Cast", 1, 1, FOLDS(cast), ARRANGES(cast), NULL, SHAPE(same)},
     {"CastLike", 2, 2, FOLDS(cast), ARRANGES(cast_like), NULL, SHAPE(same)},
+    {"CumSum", 2, 2, FOLDS(cumsum), NULL, NULL, NULL},
     {"Trilu", 1, 2, FOLDS(trilu), NULL, NULL, SHAPE(same)},
     {"Equal", 2, 2, FOLDS(binary), NULL, NULL, SHAPE(mask)},
     {"Less", 2, 2, FOLDS(binary), NULL, NULL, SHAPE(mask)},
@@ -46,6 +47,7 @@ static const rp_onnx_op ops[] = {
     {"SequenceAt", 2, 2, NULL, ARRANGES(sequence_at), NULL, NULL},
     {"Expand", 2, 2, NULL, ARRANGES(expand), NULL, NULL},
     {"Gather", 2, 2, FOLDS(gather), ARRANGES(gather), LAYER(gather), NULL},
+    {"GatherND", 2, 2, FOLDS(gather_nd), NULL, NULL, SHAPE(gather_nd)},
     {"GatherElements", 2, 2, FOLDS(gather_elements), NULL, NULL, NULL},
     {"Concat", 1, RP_ONNX_INPUTS_MAX, NULL, ARRANGES(concat), LAYER(concat), NULL},
     /* images */

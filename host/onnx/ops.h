@@ -23,7 +23,14 @@ const rp_onnx_op *rp_onnx_op_find(const char *name);
 /* ops_fold.c */
 rp_onnx_handler rp_onnx_fold_binary, rp_onnx_fold_unary, rp_onnx_fold_where, rp_onnx_fold_range,
     rp_onnx_fold_constant, rp_onnx_fold_constant_of_shape, rp_onnx_fold_cast, rp_onnx_fold_gather,
-    rp_onnx_fold_gather_elements, rp_onnx_fold_trilu;
+    rp_onnx_fold_cumsum, rp_onnx_fold_trilu;
+
+/* ops_gather.c */
+rp_onnx_handler rp_onnx_fold_gather_elements, rp_onnx_fold_gather_nd, rp_onnx_shape_gather_nd;
+/* The element of the data that element `element` of a GatherND with a constant index is; false: the
+ * index is outside of the data. */
+bool rp_onnx_find_row(const rp_onnx_dims *data, const rp_onnx_value *index, uint64_t element,
+                      uint64_t *source);
 
 /* ops_arrange.c */
 rp_onnx_handler rp_onnx_arrange_shape, rp_onnx_arrange_size, rp_onnx_arrange_identity,

@@ -398,7 +398,7 @@ fail:
 /* The sequence is the whole value, of which SequenceAt takes a part. */
 rp_err rp_onnx_arrange_split_to_sequence(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);
-    *done = in && in->state == RP_ONNX_DYNAMIC;
+    *done = in && (in->state == RP_ONNX_DYNAMIC || in->state == RP_ONNX_PARAM);
     if (*done) {
         rp_onnx_give_view(visit, 0, in->state, in->whole, in->view);
     }

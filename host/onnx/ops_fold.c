@@ -508,49 +508,38 @@ fail:
     return err;
 }
 
-/* Element by element, along one axis. */
-rp_err rp_onnx_fold_gather_elements(const rp_onnx_visit *visit, bool *done) {
-    rp_onnx_graph *graph = visit->graph;
-    const rp_onnx_value *data = rp_onnx_in(visit, 0);
-    const rp_onnx_value *index = rp_onnx_in(visit, 1);
-    const rp_onnx_dims *from = &data->view->dims;
-    const rp_onnx_dims *at = &index->view->dims;
-    int64_t axis = rp_onnx_int(visit->node, "axis", 0);
+/* Running sums along one axis. */
+rp_err rp_onnx_fold_cumsum(const rp_onnx_visit *visit, bool *done) {
+    const rp_onnx_value *in = rp_onnx_in(visit, 0);
+    const rp_onnx_dims *dims = &in->view->dims;
+    const int64_t *axis;
+    uint64_t count;
+    uint64_t inner = 1;
     int64_t *ints;
     float *floats;
     rp_err err;
-    axis += axis < 0 ? from->rank : 0;
-    *done = axis >= 0 && axis < from->rank && from->rank == at->rank && index->whole;
-    for (uint32_t i = 0; i < from->rank && *done; i++) {
-        *done = i == axis || at->dim[i] <= from->dim[i];
-    }
-    if (!*done) {
+    *done = false;
+    RP_TRY(rp_onnx_const_ints(visit, 1, &axis, &count));
+    const int64_t at = count == 1 ? axis[0] + (axis[0] < 0 ? dims->rank : 0) : -1;
+    if (at < 0 || at >= dims->rank || rp_onnx_int(visit->node, "exclusive", 0) != 0 ||
+        rp_onnx_int(visit->node, "reverse", 0) != 0) {
         return RP_OK;
     }
-    RP_TRY(rp_onnx_new_const(graph, data->whole, at->count, &ints, &floats));
+    for (uint32_t i = (uint32_t)at + 1; i < dims->rank; i++) {
+        inner *= (uint64_t)dims->dim[i];
+    }
+    RP_TRY(rp_onnx_new_const(visit->graph, in->whole, dims->count, &ints, &floats));
     *done = ints || floats;
-    for (uint64_t i = 0; *done && i < at->count; i++) {
-        uint64_t rest = i;
-        uint64_t source = 0;
-        uint64_t stride = 1;
-        for (uint32_t d = from->rank; d-- > 0;) {
-            int64_t place = (int64_t)(rest % (uint64_t)at->dim[d]);
-            rest /= (uint64_t)at->dim[d];
-            if (d == axis) {
-                place = index->ints[i] + (index->ints[i] < 0 ? from->dim[d] : 0);
-            }
-            *done = *done && place >= 0 && place < from->dim[d];
-            source += *done ? (uint64_t)place * stride : 0;
-            stride *= (uint64_t)from->dim[d];
-        }
-        if (*done && data->whole) {
-            ints[i] = data->ints[source];
-        } else if (*done) {
-            floats[i] = data->floats[source];
+    for (uint64_t i = 0; *done && i < dims->count; i++) {
+        const bool first = i / inner % (uint64_t)dims->dim[at] == 0;
+        if (in->whole) {
+            ints[i] = (int64_t)((uint64_t)in->ints[i] + (first ? 0 : (uint64_t)ints[i - inner]));
+        } else {
+            floats[i] = in->floats[i] + (first ? 0.0f : floats[i - inner]);
         }
     }
     if (*done) {
-        RP_TRY(rp_onnx_give_const(visit, 0, data->whole, at, ints, floats));
+        RP_TRY(rp_onnx_give_const(visit, 0, in->whole, dims, ints, floats));
     }
 fail:
     return err;

@@ -54,8 +54,10 @@ def timm_net(name, side=64, **words):
     return make
 
 
-def tokens(count, time):
-    return torch.randint(1, count, (4, time))
+def tokens(count, time, padded=False):
+    ids = torch.randint(1, count, (4, time))
+    ids[:2, 5:] *= not padded
+    return ids
 
 
 # ---- transformers ------------------------------------------------------------------------------
@@ -222,11 +224,11 @@ class GPT(nn.Module):
 
 
 class Encoder(nn.Module):
-    """nn.TransformerEncoder, with or without the batch first."""
+    """nn.TransformerEncoder, with or without the batch first, with or without padding."""
 
-    def __init__(self, batch_first):
+    def __init__(self, batch_first, padded=False):
         super().__init__()
-        self.batch_first = batch_first
+        self.batch_first, self.padded = batch_first, padded
         self.embed = nn.Embedding(50, 32)
         layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=batch_first)
         self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
@@ -234,7 +236,8 @@ class Encoder(nn.Module):
 
     def forward(self, ids):
         x = self.embed(ids if self.batch_first else ids.transpose(0, 1))
-        return self.out(self.encoder(x).mean(1 if self.batch_first else 0))
+        x = self.encoder(x, src_key_padding_mask=ids == 0 if self.padded else None)
+        return self.out(x.mean(1 if self.batch_first else 0))
 
 
 class Seq2Seq(nn.Module):
@@ -333,6 +336,7 @@ NETS = {
     "gpt-tied": lambda: (GPT(True, True), (tokens(50, 12),)),
     "encoder": lambda: (Encoder(True), (tokens(50, 9),)),
     "encoder-time-first": lambda: (Encoder(False), (tokens(50, 9),)),
+    "encoder-padded": lambda: (Encoder(True, True), (tokens(50, 9, True),)),
     "seq2seq": lambda: (Seq2Seq(), (tokens(50, 9), tokens(50, 7))),
     "translator": lambda: (Translator(), (tokens(50, 9), tokens(50, 7))),
     "unet": lambda: image(16, UNet()),
