@@ -116,7 +116,7 @@ static int64_t find_hidden(rp_onnx_graph *graph, const mask_of *m) {
 
 static bool is_constant_mask(const rp_onnx_value *value, const mask_of *m, bool causal) {
     const rp_onnx_dims *dims = &value->view->dims;
-    if (causal && (dims->count != m->rows * m->keys || m->rows > m->keys)) {
+    if (causal && m->rows > m->keys) {
         return false;
     }
     for (uint64_t i = 0; i < dims->count; i++) {
