@@ -8,6 +8,7 @@
 #include "onnx/layers.h"
 #include "onnx/mask.h"
 #include "onnx/ops.h"
+#include "onnx/rotary.h"
 
 static const int64_t swap_heads[] = {0, 2, 1, 3};
 
@@ -17,6 +18,7 @@ typedef struct {
     double scale;
     float dropout;
     rp_onnx_mask mask;
+    rp_onnx_rotary rotary;
 } pattern;
 
 /* ---- the layer ------------------------------------------------------------------------------- */
@@ -80,7 +82,10 @@ static void write_keys(const pattern *p, char *text, size_t room) {
         used += (size_t)snprintf(text + used, room - used, ", dropout: %.7g", (double)p->dropout);
     }
     if (p->mask.ids != RP_ONNX_NONE) {
-        (void)snprintf(text + used, room - used, ", padding: %" PRId32, p->mask.padding);
+        used += (size_t)snprintf(text + used, room - used, ", padding: %" PRId32, p->mask.padding);
+    }
+    if (p->rotary.base > 0.0) {
+        (void)snprintf(text + used, room - used, ", rotary: {base: %.6g}", p->rotary.base);
     }
 }
 
@@ -91,7 +96,7 @@ static rp_err emit_attention(const rp_onnx_visit *visit, const pattern *p, const
     const rp_onnx_view *const parts[3] = {p->q, p->k, p->v};
     uint32_t from[3] = {0};
     uint32_t layer;
-    char keys[160];
+    char keys[240];
     rp_onnx_layer draft;
     rp_err err = RP_OK;
     *out = NULL;
@@ -352,6 +357,47 @@ static rp_err find_operand(const rp_onnx_visit *scores, uint32_t input, double *
                                 out);
 }
 
+/* Whether each head of a view [N, heads, T, D] is repeated so often. Costs budget. */
+static bool is_repeated(rp_onnx_graph *graph, const rp_onnx_view *view, int64_t times) {
+    const uint64_t head = (uint64_t)(view->dims.dim[2] * view->dims.dim[3]);
+    const uint64_t group = head * (uint64_t)times;
+    const uint64_t cost = view->dims.count * (view->depth + 1);
+    if (cost > graph->budget) {
+        return false;
+    }
+    graph->budget -= cost;
+    for (uint64_t i = 0; i < view->dims.count; i++) {
+        const rp_onnx_source own = rp_onnx_view_source(view, i);
+        const rp_onnx_source first = rp_onnx_view_source(view, i / group * group + i % head);
+        if (own.leaf != first.leaf || own.index != first.index) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Heads of keys or values without repetitions, which several heads of the queries share. */
+static rp_err drop_repeated(rp_onnx_graph *graph, const rp_onnx_view **view) {
+    const int64_t heads = (*view)->dims.dim[1];
+    for (int64_t times = heads; times > 1; times--) {
+        if (heads % times == 0 && is_repeated(graph, *view, times)) {
+            return rp_onnx_view_slice(graph->arena, *view, 1, 0, times, heads / times, view);
+        }
+    }
+    return RP_OK;
+}
+
+/* Queries and keys without rotary embedding, which must be the same for both. */
+static rp_err take_rotary(const rp_onnx_visit *visit, pattern *p, bool *done) {
+    rp_onnx_rotary of_keys;
+    rp_err err;
+    RP_TRY(rp_onnx_find_rotary(visit, p->q, &p->rotary, &p->q));
+    RP_TRY(rp_onnx_find_rotary(visit, p->k, &of_keys, &p->k));
+    *done = of_keys.base == p->rotary.base;
+fail:
+    return err;
+}
+
 rp_err rp_onnx_match_attention(const rp_onnx_visit *visit, bool *done) {
     static const int64_t turn[] = {0, 1, 3, 2};
     rp_arena *arena = visit->graph->arena;
@@ -379,6 +425,13 @@ rp_err rp_onnx_match_attention(const rp_onnx_visit *visit, bool *done) {
     *done = false;
     if (!p.q || !p.k || !p.v || unscaled != 1.0) {
         return RP_OK;
+    }
+    RP_TRY(drop_repeated(visit->graph, &p.k));
+    RP_TRY(drop_repeated(visit->graph, &p.v));
+    RP_TRY(take_rotary(visit, &p, done));
+    if (!*done) {
+        return rp_onnx_refuse(visit, "only queries and keys with one rotary embedding can be "
+                                     "trained here");
     }
     RP_TRY(emit_attention(visit, &p, &view, done));
     if (*done && rp_onnx_in(visit, 1)->view->dims.rank == 3) {

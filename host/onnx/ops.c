@@ -49,7 +49,7 @@ static const rp_onnx_op ops[] = {
     {"Gather", 2, 2, FOLDS(gather), ARRANGES(gather), LAYER(gather), NULL},
     {"GatherND", 2, 2, FOLDS(gather_nd), NULL, NULL, SHAPE(gather_nd)},
     {"GatherElements", 2, 2, FOLDS(gather_elements), NULL, NULL, NULL},
-    {"Concat", 1, RP_ONNX_INPUTS_MAX, NULL, ARRANGES(concat), LAYER(concat), NULL},
+    {"Concat", 1, RP_ONNX_INPUTS_MAX, NULL, ARRANGES(concat), LAYER(concat), SHAPE(concat)},
     /* images */
     {"Conv", 2, 3, NULL, NULL, LAYER(conv), NULL},
     {"ConvTranspose", 2, 3, NULL, NULL, LAYER(conv_transpose), NULL},
@@ -101,7 +101,7 @@ static const rp_onnx_op ops[] = {
     {"ReduceMax", 1, 2, NULL, NULL, NULL, SHAPE(reduce)},
     /* products and sequences */
     {"Gemm", 2, 3, NULL, NULL, LAYER(gemm), NULL},
-    {"MatMul", 2, 2, NULL, NULL, LAYER(matmul), SHAPE(matmul)},
+    {"MatMul", 2, 2, FOLDS(matmul), NULL, LAYER(matmul), SHAPE(matmul)},
     {"Attention", 3, 6, NULL, NULL, LAYER(attention), NULL},
     {"LSTM", 3, 8, NULL, NULL, LAYER(lstm), NULL},
     {"GRU", 3, 6, NULL, NULL, LAYER(gru), NULL},

@@ -23,7 +23,7 @@ const rp_onnx_op *rp_onnx_op_find(const char *name);
 /* ops_fold.c */
 rp_onnx_handler rp_onnx_fold_binary, rp_onnx_fold_unary, rp_onnx_fold_where, rp_onnx_fold_range,
     rp_onnx_fold_constant, rp_onnx_fold_constant_of_shape, rp_onnx_fold_cast, rp_onnx_fold_gather,
-    rp_onnx_fold_cumsum, rp_onnx_fold_trilu;
+    rp_onnx_fold_cumsum, rp_onnx_fold_matmul, rp_onnx_fold_trilu;
 
 /* ops_gather.c */
 rp_onnx_handler rp_onnx_fold_gather_elements, rp_onnx_fold_gather_nd, rp_onnx_shape_gather_nd;
@@ -45,7 +45,7 @@ rp_onnx_handler rp_onnx_arrange_random;
 
 /* ops_shape.c */
 rp_onnx_handler rp_onnx_shape_same, rp_onnx_shape_broadcast, rp_onnx_shape_mask,
-    rp_onnx_shape_matmul, rp_onnx_shape_reduce, rp_onnx_shape_pad;
+    rp_onnx_shape_matmul, rp_onnx_shape_reduce, rp_onnx_shape_pad, rp_onnx_shape_concat;
 
 /* layers_image.c */
 rp_onnx_handler rp_onnx_layer_conv, rp_onnx_layer_conv_transpose, rp_onnx_layer_max_pool,
