@@ -5,11 +5,12 @@
 
 Exports each net of onnx_nets.py with ringpipe_export.py into FOLDER, unless it is there already,
 imports it with --names and --check, and prints a table: the kinds of layers, or the first reason to
-refuse. Needs torch, torchvision, timm, transformers, onnx and onnxscript; an hour on two cores the
+refuse. Results of checks are kept in FOLDER. Needs torch, torchvision, timm, transformers, onnx and onnxscript; an hour on two cores the
 first time, then minutes.
 """
 import argparse
 import collections
+import hashlib
 import json
 import subprocess
 import sys
@@ -39,37 +40,55 @@ def make_one(base, name, form):
         (folder / "done").write_text("failed\n" + traceback.format_exc()[-2000:])
 
 
-def import_one(ringpipe, folder):
-    """(layers by kind, error) or the first reason and how many there are."""
+def run_import(ringpipe, folder, *words):
+    """What the program prints, or its reasons to refuse."""
     found = subprocess.run(
         [ringpipe, "import", folder / "model.onnx", "-o", folder / "net.yaml", "--weights",
-         folder / "net.safetensors", "--names", folder / "state.safetensors", "--check",
-         folder / "check.npz", "--yes", "--format", "json"],
-        capture_output=True, text=True, timeout=600)
+         folder / "net.safetensors", "--names", folder / "state.safetensors", "--yes", "--format",
+         "json", *words],
+        capture_output=True, text=True, timeout=1800)
     if found.stdout:
-        told = json.loads(found.stdout)
-        return told, None
+        return json.loads(found.stdout), None
     lines = found.stderr.strip().split("\n")
     return None, lines[1:-1] or lines
 
 
-def row_of(ringpipe, base, name, form):
-    folder = folder_of(base, name, form)
+def error_of(ringpipe, folder, unchecked):
+    """The result of --check, kept for these files; "not run", or "not finite"."""
+    digest = hashlib.sha256((folder / "net.yaml").read_bytes()
+                            + (folder / "net.safetensors").read_bytes()).hexdigest()
+    kept = folder / "check.json"
+    if kept.exists() and json.loads(kept.read_text())["digest"] == digest:
+        return json.loads(kept.read_text())["error"]
+    if unchecked:
+        return "not run"
+    told, _ = run_import(ringpipe, folder, "--check", folder / "check.npz")
+    error = told["check"]["error"]
+    error = "not finite" if error is None else error
+    kept.write_text(json.dumps({"digest": digest, "error": error}))
+    return error
+
+
+def row_of(args, name, form):
+    folder = folder_of(args.folder, name, form)
+    if not (folder / "done").exists():
+        return "not exported", f"| {name} | {form} | not tried | | |"
     head = (folder / "done").read_text().split("\n")
     if head[0] == "failed":
         last = [line for line in head if line.strip()][-1]
-        return False, f"| {name} | {form} | not exported | {last[:150]} | |"
-    told, reasons = import_one(ringpipe, folder)
+        return "not exported", f"| {name} | {form} | not exported | {last[:150]} | |"
+    told, reasons = run_import(args.ringpipe, folder)
     if reasons:
         text = f"{len(reasons)}: {reasons[0].strip()[:150]}"
-        return False, f"| {name} | {form} | refused | {text} | |"
+        return "refused", f"| {name} | {form} | refused | {text} | |"
     kinds = collections.Counter(told["fused"]).most_common()
     text = ", ".join(f"{count} {kind}" for kind, count in kinds)
     text += "".join(f", {count} {op}*" for op, count in told["elementary"].items())
-    error = told["check"]["error"]
-    good = error is not None and error <= 1e-4
-    shown = "not finite" if error is None else f"{error:.1e}"
-    return good, f"| {name} | {form} | {'yes' if good else 'WRONG'} | {text} | {shown} |"
+    error = error_of(args.ringpipe, folder, args.unchecked)
+    is_wrong = error == "not finite" or (error != "not run" and not error <= 1e-4)
+    shown = error if isinstance(error, str) else f"{error:.1e}"
+    how = "WRONG" if is_wrong else "yes"
+    return how, f"| {name} | {form} | {how} | {text} | {shown} |"
 
 
 def main():
@@ -79,24 +98,30 @@ def main():
     parser.add_argument("--nets", nargs="+", default=list(NETS), metavar="NAME")
     parser.add_argument("--forms", nargs="+", default=["script", "dynamo"])
     parser.add_argument("--table", type=Path)
-    parser.add_argument("--export-only", action="store_true")
+    parser.add_argument("--export-only", action="store_true", help="do not import")
+    parser.add_argument("--import-only", action="store_true", help="do not export")
+    parser.add_argument("--unchecked", action="store_true",
+                        help="run no check; results of earlier runs are shown")
     args = parser.parse_args()
     counts = collections.Counter()
     rows = ["| net | form | imports | layers, or the first reason | error |",
             "|---|---|---|---|---|"]
     for name in args.nets:
         for form in args.forms:
-            make_one(args.folder, name, form)
+            if not args.import_only:
+                make_one(args.folder, name, form)
             if args.export_only:
                 print(name, form, (folder_of(args.folder, name, form) / "done").read_text()
                       .split("\n")[0], flush=True)
                 continue
-            good, row = row_of(args.ringpipe, args.folder, name, form)
-            counts[form] += good
+            how, row = row_of(args, name, form)
+            counts[form, how] += 1
             rows.append(row)
             print(row, flush=True)
     if not args.export_only:
-        rows += ["", *(f"{form}: {counts[form]} of {len(args.nets)} nets." for form in args.forms)]
+        rows += ["", *(f"{form}: {counts[form, 'yes']} of {len(args.nets)} nets are imported, "
+                       f"{counts[form, 'refused']} refused, {counts[form, 'WRONG']} wrong."
+                       for form in args.forms)]
         print("\n".join(rows[-len(args.forms):]))
         if args.table:
             args.table.write_text("\n".join(rows) + "\n")
