@@ -361,19 +361,15 @@ static rp_err find_operand(const rp_onnx_visit *scores, uint32_t input, double *
 static bool is_repeated(rp_onnx_graph *graph, const rp_onnx_view *view, int64_t times) {
     const uint64_t head = (uint64_t)(view->dims.dim[2] * view->dims.dim[3]);
     const uint64_t group = head * (uint64_t)times;
-    const uint64_t cost = view->dims.count * (view->depth + 1);
-    if (cost > graph->budget) {
-        return false;
-    }
-    graph->budget -= cost;
-    for (uint64_t i = 0; i < view->dims.count; i++) {
+    const uint64_t cost = view->depth + 1;
+    bool same = true;
+    for (uint64_t i = 0; i < view->dims.count && same; i++) {
         const rp_onnx_source own = rp_onnx_view_source(view, i);
         const rp_onnx_source first = rp_onnx_view_source(view, i / group * group + i % head);
-        if (own.leaf != first.leaf || own.index != first.index) {
-            return false;
-        }
+        same = own.leaf == first.leaf && own.index == first.index && cost <= graph->budget;
+        graph->budget -= same ? cost : 0;
     }
-    return true;
+    return same;
 }
 
 /* Heads of keys or values without repetitions, which several heads of the queries share. */

@@ -3,7 +3,8 @@
 #include "onnx/constants.h"
 #include "onnx/evaluate.h"
 
-enum { PADDING_MOST = 127, SEEDS = 2 };
+/* Samples that are compared, with as many draws of ids. */
+enum { PADDING_MOST = 127, SEEDS = 2, SAMPLES = 2 };
 
 /* An id that is hidden and one that is seen, in the bits of a seed. */
 #define HIDDEN_BITS 32
@@ -74,8 +75,10 @@ static bool fits(rp_onnx_graph *graph, const mask_of *m, bool causal, int64_t hi
                                 .seed = seed_of(hidden, s),
                                 .input = RP_ONNX_NONE,
                                 .good = true};
+        const uint64_t some = SAMPLES * m->each_sample * m->keys;
+        const uint64_t count = m->view->dims.count < some ? m->view->dims.count : some;
         bool same = true;
-        for (uint64_t i = 0; i < m->view->dims.count && same; i++) {
+        for (uint64_t i = 0; i < count && same; i++) {
             const uint64_t sample = i / m->keys / m->each_sample;
             const uint64_t id = sample * m->keys + i % m->keys;
             const bool padded = either_id(e.seed, id) == hidden;
@@ -102,6 +105,7 @@ static int64_t find_hidden(rp_onnx_graph *graph, const mask_of *m) {
                                 .input = RP_ONNX_NONE,
                                 .good = true};
         const double value = rp_onnx_evaluate(&e, m->view, index);
+        graph->budget -= e.steps < graph->budget ? e.steps : graph->budget;
         if (!e.good) {
             return -1;
         }
