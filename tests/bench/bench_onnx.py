@@ -5,8 +5,8 @@
 
 Exports each net of onnx_nets.py with ringpipe_export.py into FOLDER, unless it is there already,
 imports it with --names and --check, and prints a table: the kinds of layers, or the first reason to
-refuse. Results of checks are kept in FOLDER. Needs torch, torchvision, timm, transformers, onnx and onnxscript; an hour on two cores the
-first time, then minutes.
+refuse. Results of checks are kept in FOLDER. Needs torch, torchvision, timm, transformers, onnx and
+onnxscript; an hour or more on two cores the first time, then minutes.
 """
 import argparse
 import collections

@@ -213,7 +213,8 @@ class Options(Files):
                                        "c.weight": ([1], [0.0])}))
         err = self.refusal(path, "--names", state)
         self.assertIn(f"1 parameters of {state} are not in the file (c.weight): the exporter "
-                      "folded them, or merged equal values: export again with ringpipe_export.py", err)
+                      "folded them, or merged equal values: export again with "
+                      "ringpipe_export.py", err)
         self.assertIn("are not in the file", self.convert(path, "--names", state,
                                                           "--accept-folded")[0])
         self.assertIn("is one of the files that are read",
