@@ -78,8 +78,9 @@ typedef struct {
 /* Values of import, and of inspect for an ONNX model. */
 typedef struct {
     const char *weights; /* the file to write */
-    rp_option_list shapes;
-    bool no_fuse;
+    const char *names, *tied, *check;
+    rp_option_list shapes, freeze;
+    bool no_fuse, untie, accept_folded;
 } rp_cli_onnx;
 
 /* Values of data split. */

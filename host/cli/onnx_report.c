@@ -2,26 +2,66 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/json_print.h"
 #include "base/printable.h"
+#include "base/safetensors.h"
 #include "onnx/summary.h"
 
 enum { INFO_TEXT = 400 };
 
-rp_err rp_cli_analyse_onnx(rp_arena *arena, const rp_cli_args *args, rp_onnx_model **model,
-                           rp_onnx_import *out) {
-    const rp_option_list *given = &args->onnx.shapes;
-    rp_onnx_options options = {
-        .shape_count = given->count, .budget = RP_ONNX_BUDGET, .no_fuse = args->onnx.no_fuse};
+/* The names of a file's floats. */
+static rp_err read_names(rp_arena *arena, const char *path, rp_onnx_options *options) {
+    rp_st_reader *reader = NULL;
+    const char **names;
+    rp_err err;
+    RP_TRY(rp_st_open(arena, path, &reader));
+    RP_TRY(RP_ARENA_NEW(arena, rp_st_count(reader) + 1, &names));
+    for (uint32_t i = 0; i < rp_st_count(reader); i++) {
+        const rp_st_entry *entry = rp_st_entry_at(reader, i);
+        char *copy;
+        if (rp_st_is_float(entry->type)) {
+            RP_TRY(rp_arena_string(arena, entry->name, &copy));
+            names[options->name_count++] = copy;
+        }
+    }
+    options->names = names;
+    options->names_file = path;
+fail:
+    rp_st_close(&reader);
+    return err;
+}
+
+static rp_err read_options(rp_arena *arena, const rp_cli_onnx *given, rp_onnx_options *out) {
     rp_onnx_given_shape *shapes;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, given->count + 1, &shapes));
-    for (uint32_t i = 0; i < given->count; i++) {
-        RP_TRY(rp_onnx_parse_shape(arena, given->item[i], &shapes[i]));
+    *out = (rp_onnx_options){.shape_count = given->shapes.count,
+                             .budget = RP_ONNX_BUDGET,
+                             .freeze = given->freeze.item,
+                             .freeze_count = given->freeze.count,
+                             .no_fuse = given->no_fuse,
+                             .untie = given->untie,
+                             .accept_tied = strcmp(given->tied, "accept") == 0,
+                             .accept_folded = given->accept_folded};
+    RP_TRY(RP_ARENA_NEW(arena, given->shapes.count + 1, &shapes));
+    for (uint32_t i = 0; i < given->shapes.count; i++) {
+        RP_TRY(rp_onnx_parse_shape(arena, given->shapes.item[i], &shapes[i]));
     }
-    options.shapes = shapes;
+    out->shapes = shapes;
+    if (given->names) {
+        RP_TRY(read_names(arena, given->names, out));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_cli_analyse_onnx(rp_arena *arena, const rp_cli_args *args, rp_onnx_model **model,
+                           rp_onnx_import *out) {
+    rp_onnx_options options;
+    rp_err err;
+    RP_TRY(read_options(arena, &args->onnx, &options));
     RP_TRY(rp_onnx_open(arena, args->words.item[0], model));
     RP_TRY(rp_onnx_analyse(arena, *model, &options, out));
 fail:
@@ -169,49 +209,89 @@ rp_err rp_cli_print_onnx(rp_arena *arena, const rp_cli_args *args, const rp_onnx
 
 /* ---- import ---------------------------------------------------------------------------------- */
 
-/* Layers by kind. */
-static json_t *kinds_json(const rp_onnx_graph *graph) {
-    json_t *kinds = json_object();
-    for (uint32_t i = 0; i < graph->layer_count; i++) {
-        const rp_onnx_layer *layer = &graph->layer[i];
-        if (layer->live && layer->kind) {
-            const json_int_t before = json_integer_value(json_object_get(kinds, layer->kind));
-            (void)json_object_set_new(kinds, layer->kind, json_integer(before + 1));
-        }
-    }
-    return kinds;
+static void add_one(json_t *counts, const char *key) {
+    const json_int_t before = json_integer_value(json_object_get(counts, key));
+    (void)json_object_set_new(counts, key, json_integer(before + 1));
 }
 
-/* Nodes that are the layer of their operator, by operator. */
-static json_t *elementary_json(const rp_onnx_graph *graph) {
-    json_t *ops = json_object();
+/* Layers by kind, or elementary ones by the operator that they are. */
+static json_t *counts_json(const rp_onnx_graph *graph, bool elementary) {
+    json_t *counts = json_object();
     for (uint32_t i = 0; i < graph->layer_count; i++) {
         const rp_onnx_layer *layer = &graph->layer[i];
-        if (layer->live && layer->elementary && layer->node < graph->model->node_count) {
-            const char *op = graph->model->node[layer->node].op;
-            const json_int_t before = json_integer_value(json_object_get(ops, op));
-            (void)json_object_set_new(ops, op, json_integer(before + 1));
+        if (layer->live && layer->kind && layer->elementary == elementary) {
+            add_one(counts, elementary && layer->node < graph->model->node_count
+                                ? graph->model->node[layer->node].op
+                                : layer->kind);
         }
     }
-    return ops;
+    return counts;
 }
 
-rp_err rp_cli_print_imported(const rp_cli_args *args, const rp_onnx_import *import) {
+/* Adds LAYER.SUFFIX to the list of its tensor. */
+static void add_use(json_t *uses, const rp_onnx_layer *layer, const rp_onnx_param *param) {
+    json_t *list = json_object_get(uses, param->name);
+    if (!list) {
+        list = json_array();
+        (void)json_object_set_new(uses, param->name, list);
+    }
+    (void)json_array_append_new(list, json_sprintf("%s.%s", layer->name, param->suffix));
+}
+
+/* Lists of the parameters that are one tensor. */
+static json_t *tied_json(const rp_onnx_graph *graph) {
+    json_t *uses = json_object();
+    json_t *tied = json_array();
+    const char *name;
+    json_t *list;
+    for (uint32_t i = 0; i < graph->layer_count; i++) {
+        const rp_onnx_layer *layer = &graph->layer[i];
+        for (uint32_t p = 0; layer->live && p < layer->param_count; p++) {
+            add_use(uses, layer, &layer->param[p]);
+        }
+    }
+    json_object_foreach(uses, name, list) {
+        if (json_array_size(list) > 1) {
+            (void)json_array_append(tied, list);
+        }
+    }
+    json_decref(uses);
+    return tied;
+}
+
+static json_t *imported_json(const rp_cli_args *args, const rp_onnx_import *import) {
     const rp_onnx_model *model = import->model;
+    return json_pack(
+        "{s:i, s:o, s:o, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "model",
+        rp_json_path(args->out), "weights", rp_json_path(args->onnx.weights), "layers",
+        (int)import->layers, "parameters", (json_int_t)import->parameters, "tensors",
+        (int)import->tensors, "inputs", values_json(model, model->input, model->input_count),
+        "outputs", values_json(model, model->output, model->output_count), "fused",
+        counts_json(import->graph, false), "elementary", counts_json(import->graph, true),
+        "assumed", texts_json(&import->notes), "tied", tied_json(import->graph));
+}
+
+/* A number that is not finite is null. */
+static json_t *compared_json(const rp_comparison *compared) {
+    return json_pack("{s:i, s:o}", "samples", (int)compared->samples, "error",
+                     isfinite(compared->error) ? json_real(compared->error) : json_null());
+}
+
+rp_err rp_cli_print_imported(const rp_cli_args *args, const rp_onnx_import *import,
+                             const rp_comparison *compared) {
     if (rp_cli_is_json(args)) {
-        return rp_json_print(
-            json_pack("{s:i, s:o, s:o, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:o}", "version", 1,
-                      "model", rp_json_path(args->out), "weights", rp_json_path(args->onnx.weights),
-                      "layers", (int)import->layers, "parameters", (json_int_t)import->parameters,
-                      "tensors", (int)import->tensors, "inputs",
-                      values_json(model, model->input, model->input_count), "outputs",
-                      values_json(model, model->output, model->output_count), "kinds",
-                      kinds_json(import->graph), "elementary", elementary_json(import->graph),
-                      "assumed", texts_json(&import->notes)),
-            0, stdout);
+        json_t *root = imported_json(args, import);
+        if (root && compared) {
+            (void)json_object_set_new(root, "check", compared_json(compared));
+        }
+        return rp_json_print(root, 0, stdout);
     }
     rp_print(stdout, "%s: %u layers\n%s: %u tensors, %" PRIu64 " trained parameters\n", args->out,
              import->layers, args->onnx.weights, import->tensors, import->parameters);
     print_findings(stdout, "assumed: ", &import->notes);
+    if (compared) {
+        rp_print(stdout, "%s: %u samples, largest relative error %.2g\n", args->onnx.check,
+                 compared->samples, compared->error);
+    }
     return RP_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "onnx/import.h"
+#include "predict/compare.h"
 
 /* Opens the model and finds its layers with the shapes of --shape. Close the model, also after an
  * error. errors  as rp_onnx_open(); USAGE, MEMORY */
@@ -17,7 +18,8 @@ rp_err rp_cli_print_onnx(rp_arena *arena, const rp_cli_args *args,
 /* Prints up to 20 reasons on standard error, and fails. */
 rp_err rp_cli_refuse_onnx(const rp_onnx_import *import) RP_MUST_CHECK;
 
-/* Prints what was imported. errors FORMAT, MEMORY */
-rp_err rp_cli_print_imported(const rp_cli_args *args, const rp_onnx_import *import) RP_MUST_CHECK;
+/* Prints what was imported, and the result of --check unless that is NULL. errors FORMAT, MEMORY */
+rp_err rp_cli_print_imported(const rp_cli_args *args, const rp_onnx_import *import,
+                             const rp_comparison *compared) RP_MUST_CHECK;
 
 #endif

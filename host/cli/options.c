@@ -59,6 +59,19 @@ const rp_option rp_cli_options[] = {
     VALUE(LIST, "shape", 0, "INPUT=N,SIZE,...", onnx.shapes, SHAPES_MAX,
           "Shape of an input of an ONNX model, with N for the batch; may be repeated", NULL),
     FLAG("no-fuse", 0, onnx.no_fuse, "Make each operator a layer of its own, if it has a kind"),
+    TEXT("names", "STATE.safetensors", onnx.names,
+         "A state_dict of the net: its tensors are parameters wherever they stand"),
+    VALUE(LIST, "freeze", 0, "PATTERN", onnx.freeze, RP_OPTION_ITEMS_MAX,
+          "Layers that are not trained, as in 'bn*'; may be repeated", NULL),
+    FLAG("untie", 0, onnx.untie, "Give each layer a tensor of its own where layers share one"),
+    CHOICE("tied", "refuse|accept", onnx.tied,
+           "Layers of other kinds than an embedding and the output layer that share a tensor "
+           "(default: refuse)",
+           NULL),
+    FLAG("accept-folded", 0, onnx.accept_folded,
+         "Train what is left where the exporter folded parameters"),
+    TEXT("check", "FILE.npz", onnx.check,
+         "Compare the result with PyTorch's outputs for the inputs in the file"),
     CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
     FLAG("confusion", 0, model.confusion, "Print scores by class and the confusion table"),
     FLAG("bleu", 0, model.bleu, "Translate the part, and print the BLEU of the translations"),
@@ -321,7 +334,8 @@ const rp_cli_verb rp_cli_verbs[] = {
      "each site, and how even their classes are: 1 if all are equally frequent, 0 if there is only "
      "one.",
      rp_verb_data_split},
-    {"import", "MODEL.onnx", 1, 1, "out:yaml! weights:to! shape no-fuse yes format",
+    {"import", "MODEL.onnx", 1, 1,
+     "out:yaml! weights:to! shape names freeze untie tied accept-folded no-fuse check yes format",
      "Make a model file and weights of an ONNX model",
      "The layers and tensors keep the names of the framework that wrote the model. If any operator "
      "cannot be trained here, all of them are listed and nothing is written.",
@@ -399,6 +413,7 @@ rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *co
         .view = {.listen = "127.0.0.1:7180"},
         .draw = {.stages = 4, .micro = 8},
         .image = {.runner = "dd"},
+        .onnx = {.tied = "refuse"},
     };
     RP_TRY(RP_ARENA_NEW(arena, (size_t)argc + 1, &out->words.item));
     RP_TRY(rp_options_parse(table, verb->name, argc, argv, out, &out->words));

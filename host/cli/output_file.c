@@ -17,20 +17,22 @@ rp_err rp_cli_check_output(const rp_cli_args *args, const char *path) {
                      : rp_fail(RP_ERR_USAGE, "%s exists already; replace it with --yes", path);
 }
 
-rp_err rp_cli_check_inputs(const rp_cli_args *args, const char *path) {
+rp_err rp_cli_check_input(const char *in, const char *path) {
     struct stat out;
-    struct stat in;
-    if (stat(path, &out) != 0) {
-        return RP_OK;
+    struct stat facts;
+    const bool same = in && stat(path, &out) == 0 && stat(in, &facts) == 0 &&
+                      facts.st_dev == out.st_dev && facts.st_ino == out.st_ino;
+    return same ? rp_fail(RP_ERR_USAGE,
+                          "%s: is one of the files that are read; choose another "
+                          "name for the result",
+                          path)
+                : RP_OK;
+}
+
+rp_err rp_cli_check_inputs(const rp_cli_args *args, const char *path) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < args->words.count && err == RP_OK; i++) {
+        err = rp_cli_check_input(args->words.item[i], path);
     }
-    for (uint32_t i = 0; i < args->words.count; i++) {
-        if (stat(args->words.item[i], &in) == 0 && in.st_dev == out.st_dev &&
-            in.st_ino == out.st_ino) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: is one of the files that are read; choose another "
-                           "name for the result",
-                           path);
-        }
-    }
-    return RP_OK;
+    return err;
 }

@@ -188,22 +188,38 @@ fail:
     return err;
 }
 
-static rp_err read_npy(int fd, const char *path, rp_array *out) {
-    uint8_t first[12] = {0};
-    char text[HEADER_BYTES_MAX];
-    const ssize_t got = pread(fd, first, sizeof first, 0);
+/* Where the header's text begins and how long it is, from the first bytes of a file. */
+static rp_err find_npy_header(const uint8_t first[12], size_t got, const char *path, uint64_t *at,
+                              uint64_t *bytes) {
     if (got < 10 || memcmp(first, "\x93NUMPY", 6) != 0 || first[6] < 1 || first[6] > 3) {
         return rp_fail(RP_ERR_FORMAT, "%s: this is not a .npy file of version 1, 2 or 3", path);
     }
     const bool wide = first[6] > 1;
-    const uint64_t at = wide ? 12 : 10;
-    const uint64_t bytes = (uint64_t)first[8] | (uint64_t)first[9] << 8 |
-                           (wide ? (uint64_t)first[10] << 16 | (uint64_t)first[11] << 24 : 0);
+    *at = wide ? 12 : 10;
+    *bytes = (uint64_t)first[8] | (uint64_t)first[9] << 8 |
+             (wide ? (uint64_t)first[10] << 16 | (uint64_t)first[11] << 24 : 0);
+    return RP_OK;
+}
+
+static rp_err fail_npy_header(const char *path, uint64_t bytes) {
+    return rp_fail(RP_ERR_FORMAT,
+                   "%s: invalid header of %llu bytes: the file is truncated or "
+                   "damaged",
+                   path, (unsigned long long)bytes);
+}
+
+static rp_err read_npy(int fd, const char *path, rp_array *out) {
+    uint8_t first[12] = {0};
+    char text[HEADER_BYTES_MAX];
+    const ssize_t got = pread(fd, first, sizeof first, 0);
+    uint64_t at;
+    uint64_t bytes;
+    const rp_err err = find_npy_header(first, got > 0 ? (size_t)got : 0, path, &at, &bytes);
+    if (err != RP_OK) {
+        return err;
+    }
     if (bytes > sizeof text || pread(fd, text, bytes, (off_t)at) != (ssize_t)bytes) {
-        return rp_fail(RP_ERR_FORMAT,
-                       "%s: invalid header of %llu bytes: the file is truncated or "
-                       "damaged",
-                       path, (unsigned long long)bytes);
+        return fail_npy_header(path, bytes);
     }
     out->at = at + bytes;
     return rp_array_parse_npy(text, (size_t)bytes, path, out);
@@ -358,6 +374,25 @@ rp_err rp_array_open(rp_arena *arena, const char *path, rp_array *out) {
     if (err != RP_OK) {
         *out = (rp_array){.fd = -1};
     }
+    return err;
+}
+
+rp_err rp_array_open_bytes(const uint8_t *bytes, size_t count, const char *name, rp_array *out) {
+    uint8_t first[12] = {0};
+    uint64_t at;
+    uint64_t length;
+    rp_err err;
+    memcpy(first, bytes, count < sizeof first ? count : sizeof first);
+    *out = (rp_array){.fd = -1, .path = name};
+    RP_TRY(find_npy_header(first, count, name, &at, &length));
+    if (length > HEADER_BYTES_MAX || count < at || length > count - at) {
+        return fail_npy_header(name, length);
+    }
+    RP_TRY(rp_array_parse_npy((const char *)bytes + at, (size_t)length, name, out));
+    out->at = at + length;
+    RP_TRY(check_size(out, count));
+    out->unpacked = bytes + out->at;
+fail:
     return err;
 }
 

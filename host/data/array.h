@@ -28,6 +28,10 @@ typedef struct {
 /* Opens an array: .npy if `path` ends so, else idx. Compares header and size of the file before
  * memory is taken. errors  IO; FORMAT naming the file and the problem; LIMIT */
 rp_err rp_array_open(rp_arena *arena, const char *path, rp_array *out) RP_MUST_CHECK;
+/* Like rp_array_open(), for the bytes of a .npy file, which the caller keeps. `name` is for
+ * messages. */
+rp_err rp_array_open_bytes(const uint8_t *bytes, size_t count, const char *name,
+                           rp_array *out) RP_MUST_CHECK;
 void rp_array_close(rp_array *array); /* accepts a zeroed one */
 
 /* Writes NumPy's name for the type of the numbers, like "f4". Returns `text`. */

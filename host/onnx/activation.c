@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "onnx/layers.h"
+#include "onnx/rows.h"
 
 enum { DEPTH_MAX = 12, STEPS_MAX = 200, CANDIDATES_MAX = 16 };
 
@@ -241,7 +242,7 @@ rp_err rp_onnx_match_activation(const rp_onnx_visit *visit, bool *done) {
     uint32_t candidate[CANDIDATES_MAX];
     const uint32_t count = find_candidates(visit, candidate);
     rp_onnx_layer draft;
-    uint32_t from;
+    rp_onnx_rows rows;
     rp_err err = RP_OK;
     *done = false;
     for (uint32_t c = 0; c < count; c++) {
@@ -252,13 +253,13 @@ rp_err rp_onnx_match_activation(const rp_onnx_visit *visit, bool *done) {
             if (!fits(result, activations[a].function)) {
                 continue;
             }
-            RP_TRY(rp_onnx_read_layer(visit, x, &from, done));
+            RP_TRY(rp_onnx_read_view_rows(visit, x, &rows, done));
             if (!*done) {
                 return RP_OK;
             }
-            RP_TRY(
-                rp_onnx_draft(visit, activations[a].kind, from, &draft, "%s", activations[a].keys));
-            return rp_onnx_emit_output(visit, &draft, done);
+            RP_TRY(rp_onnx_draft(visit, activations[a].kind, rows.from, &draft, "%s",
+                                 activations[a].keys));
+            return rp_onnx_emit_rows(visit, &draft, &rows, done);
         }
     }
 fail:

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "onnx/constants.h"
 #include "onnx/layers.h"
+#include "onnx/mask.h"
 #include "onnx/ops.h"
+#include "onnx/rotary.h"
 
 static const int64_t swap_heads[] = {0, 2, 1, 3};
 
@@ -16,7 +17,8 @@ typedef struct {
     const rp_onnx_view *q, *k, *v;
     double scale;
     float dropout;
-    bool causal;
+    rp_onnx_mask mask;
+    rp_onnx_rotary rotary;
 } pattern;
 
 /* ---- the layer ------------------------------------------------------------------------------- */
@@ -70,14 +72,20 @@ static void write_keys(const pattern *p, char *text, size_t room) {
         used +=
             (size_t)snprintf(text + used, room - used, ", kv_heads: %" PRId64, p->k->dims.dim[1]);
     }
-    if (p->causal) {
+    if (p->mask.causal) {
         used += (size_t)snprintf(text + used, room - used, ", causal: true");
     }
     if (fabs(p->scale - usual) > 1e-6 * usual) {
         used += (size_t)snprintf(text + used, room - used, ", scale: %.7g", p->scale);
     }
     if (p->dropout > 0.0f) {
-        (void)snprintf(text + used, room - used, ", dropout: %.7g", (double)p->dropout);
+        used += (size_t)snprintf(text + used, room - used, ", dropout: %.7g", (double)p->dropout);
+    }
+    if (p->mask.ids != RP_ONNX_NONE) {
+        used += (size_t)snprintf(text + used, room - used, ", padding: %" PRId32, p->mask.padding);
+    }
+    if (p->rotary.base > 0.0) {
+        (void)snprintf(text + used, room - used, ", rotary: {base: %.6g}", p->rotary.base);
     }
 }
 
@@ -88,7 +96,7 @@ static rp_err emit_attention(const rp_onnx_visit *visit, const pattern *p, const
     const rp_onnx_view *const parts[3] = {p->q, p->k, p->v};
     uint32_t from[3] = {0};
     uint32_t layer;
-    char keys[160];
+    char keys[240];
     rp_onnx_layer draft;
     rp_err err = RP_OK;
     *out = NULL;
@@ -107,6 +115,9 @@ static rp_err emit_attention(const rp_onnx_visit *visit, const pattern *p, const
         draft.from_count = 3;
         draft.from[1] = from[1];
         draft.from[2] = from[2];
+    }
+    if (p->mask.ids != RP_ONNX_NONE) {
+        draft.from[draft.from_count++] = p->mask.ids;
     }
     RP_TRY(rp_onnx_emit(visit, &draft, &layer, done));
     if (!*done) {
@@ -127,63 +138,6 @@ static rp_err emit_attention(const rp_onnx_visit *visit, const pattern *p, const
     *done = *out != NULL;
 fail:
     return err;
-}
-
-/* ---- masks ----------------------------------------------------------------------------------- */
-
-/* Whether a constant mask [.., T, S] lets each query see itself and earlier keys only. `sees` says
- * which elements are seen. */
-static bool is_causal(const rp_onnx_value *mask, bool (*sees)(const rp_onnx_value *, uint64_t)) {
-    const rp_onnx_dims *dims = &mask->view->dims;
-    if (mask->state != RP_ONNX_CONST || dims->rank < 2) {
-        return false;
-    }
-    const uint64_t rows = (uint64_t)dims->dim[dims->rank - 2];
-    const uint64_t keys = (uint64_t)dims->dim[dims->rank - 1];
-    if (dims->count != rows * keys || rows > keys) {
-        return false;
-    }
-    for (uint64_t i = 0; i < dims->count; i++) {
-        if (sees(mask, i) != (i % keys <= i / keys + keys - rows)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_true(const rp_onnx_value *mask, uint64_t i) {
-    return mask->whole && mask->ints[i] != 0;
-}
-
-static bool is_false(const rp_onnx_value *mask, uint64_t i) {
-    return mask->whole && mask->ints[i] == 0;
-}
-
-/* A mask that is added: 0 is seen, a large negative number is not. */
-static bool is_near_zero(const rp_onnx_value *mask, uint64_t i) {
-    return !mask->whole && mask->floats[i] > -1e4f;
-}
-
-static bool is_all_zero(const rp_onnx_value *mask) {
-    bool zero = mask->state == RP_ONNX_CONST && !mask->whole;
-    for (uint64_t i = 0; zero && i < mask->view->dims.count; i++) {
-        zero = mask->floats[i] == 0.0f;
-    }
-    return zero;
-}
-
-/* Reads the mask of input `i`, true or added; false: it is something else. */
-static bool read_mask(const rp_onnx_visit *visit, uint32_t i, bool *causal) {
-    const rp_onnx_value *mask = rp_onnx_in(visit, i);
-    if (!mask) {
-        return true;
-    }
-    if (!mask->view || mask->state != RP_ONNX_CONST) {
-        return false;
-    }
-    const bool triangle = is_causal(mask, mask->whole ? is_true : is_near_zero);
-    *causal |= triangle;
-    return triangle || is_all_zero(mask);
 }
 
 /* ---- the operator ---------------------------------------------------------------------------- */
@@ -215,11 +169,15 @@ fail:
     return err;
 }
 
+static rp_onnx_mask_kind mask_kind_of(const rp_onnx_value *mask) {
+    return mask && mask->whole ? RP_ONNX_MASK_TRUE_SEES : RP_ONNX_MASK_ADDED;
+}
+
 rp_err rp_onnx_layer_attention(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_node *node = visit->node;
     const rp_onnx_value *in = rp_onnx_in(visit, 0);
     const int64_t heads = rp_onnx_int(node, "q_num_heads", 0);
-    pattern p = {.causal = rp_onnx_int(node, "is_causal", 0) != 0};
+    pattern p = {.mask = {.causal = rp_onnx_int(node, "is_causal", 0) != 0, .ids = RP_ONNX_NONE}};
     const rp_onnx_view *view;
     rp_err err;
     *done = false;
@@ -227,9 +185,11 @@ rp_err rp_onnx_layer_attention(const rp_onnx_visit *visit, bool *done) {
         rp_onnx_in(visit, 5)) {
         return rp_onnx_refuse(visit, "softcap, past keys and past values cannot be trained here");
     }
-    if (!read_mask(visit, 3, &p.causal)) {
-        return rp_onnx_refuse(visit, "only a causal mask can be trained here");
+    RP_TRY(rp_onnx_join_mask(visit, 3, mask_kind_of(rp_onnx_in(visit, 3)), &p.mask, done));
+    if (!*done) {
+        return rp_onnx_refuse(visit, "only masks that are causal or hide ids can be trained here");
     }
+    *done = false;
     RP_TRY(find_heads(visit, 0, heads, &p.q));
     RP_TRY(find_heads(visit, 1, rp_onnx_int(node, "kv_num_heads", heads), &p.k));
     RP_TRY(find_heads(visit, 2, rp_onnx_int(node, "kv_num_heads", heads), &p.v));
@@ -251,6 +211,7 @@ rp_err rp_onnx_layer_attention(const rp_onnx_visit *visit, bool *done) {
         RP_TRY(rp_onnx_view_transpose(visit->graph->arena, view, swap_heads, &view));
         RP_TRY(rp_onnx_view_reshape(visit->graph->arena, view, &rows, &view));
     }
+    *done = *done && view;
     if (*done) {
         rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, view);
     }
@@ -311,48 +272,70 @@ static bool find_softmax(const rp_onnx_visit *visit, rp_onnx_visit *softmax, flo
     return false;
 }
 
-/* Masks that are initialisers are no parameters. */
-static rp_err read_constant_mask(const rp_onnx_visit *sum) {
-    const rp_err err = rp_onnx_make_const(sum, 0);
-    return err == RP_OK ? rp_onnx_make_const(sum, 1) : err;
+/* Whether input `i` of a node is a product times factors, or a mask of one. */
+static bool leads_to_scores(const rp_onnx_visit *node, uint32_t i) {
+    rp_onnx_visit at = *node;
+    rp_onnx_visit found;
+    double ignored = 1.0;
+    take_factors(&at, &i, &ignored);
+    return rp_onnx_producer(&at, i, "MatMul", &found) || rp_onnx_producer(&at, i, "Add", &found) ||
+           rp_onnx_producer(&at, i, "Where", &found);
 }
 
-/* From the softmax back to the first product; the mask is between them. */
-static bool find_scores(const rp_onnx_visit *softmax, rp_onnx_visit *scores, pattern *p) {
+/* Takes a mask off input *i of a node. *node becomes the node that has the mask, and *i its input
+ * that has the scores; *taken is false if there is no mask, or an unknown one. */
+static rp_err take_mask(rp_onnx_visit *node, uint32_t *i, rp_onnx_mask *mask, bool *taken) {
+    rp_onnx_visit at;
+    *taken = false;
+    if (rp_onnx_producer(node, *i, "Add", &at)) {
+        for (uint32_t k = 0; k < 2 && !*taken; k++) {
+            if (leads_to_scores(&at, k)) {
+                const rp_err err = rp_onnx_join_mask(&at, 1 - k, RP_ONNX_MASK_ADDED, mask, taken);
+                if (err != RP_OK) {
+                    return err;
+                }
+                *i = *taken ? k : *i;
+            }
+        }
+    } else if (rp_onnx_producer(node, *i, "Where", &at)) {
+        const bool first = leads_to_scores(&at, 1);
+        float hidden;
+        if (rp_onnx_const_number(&at, first ? 2 : 1, &hidden) && hidden <= -1e4f) {
+            const rp_err err = rp_onnx_join_mask(
+                &at, 0, first ? RP_ONNX_MASK_TRUE_SEES : RP_ONNX_MASK_TRUE_HIDES, mask, taken);
+            if (err != RP_OK) {
+                return err;
+            }
+            *i = *taken ? (first ? 1 : 2) : *i;
+        }
+    }
+    *node = *taken ? at : *node;
+    return RP_OK;
+}
+
+/* From the softmax back to the first product; masks are between them. */
+static rp_err find_scores(const rp_onnx_visit *softmax, rp_onnx_visit *scores, pattern *p,
+                          bool *done) {
     rp_onnx_visit at = *softmax;
-    rp_onnx_visit mask;
     uint32_t i = 0;
     const int64_t axis = rp_onnx_int(softmax->node, "axis", -1);
     const rp_onnx_value *in = rp_onnx_in(softmax, 0);
+    bool taken = true;
+    rp_err err = RP_OK;
+    *done = false;
     if (!in || (axis != -1 && axis != (int64_t)in->view->dims.rank - 1)) {
-        return false;
+        return RP_OK;
     }
-    take_factors(&at, &i, &p->scale);
-    if (rp_onnx_producer(&at, i, "Add", &mask)) {
-        if (read_constant_mask(&mask) != RP_OK) {
-            return false;
-        }
-        const bool second = rp_onnx_in_is(&mask, 1, RP_ONNX_CONST);
-        if (!read_mask(&mask, second, &p->causal)) {
-            return false;
-        }
-        i = !second;
-        at = mask;
-    } else if (rp_onnx_producer(&at, i, "Where", &mask)) {
-        const rp_onnx_value *condition = rp_onnx_in(&mask, 0);
-        const bool kept_first = rp_onnx_in_is(&mask, 1, RP_ONNX_DYNAMIC);
-        if (!condition->view || !is_causal(condition, kept_first ? is_true : is_false)) {
-            return false;
-        }
-        p->causal = true;
-        i = kept_first ? 1 : 2;
-        at = mask;
+    for (uint32_t masks = 0; masks < 4 && taken; masks++) {
+        take_factors(&at, &i, &p->scale);
+        RP_TRY(take_mask(&at, &i, &p->mask, &taken));
     }
-    take_factors(&at, &i, &p->scale);
-    return rp_onnx_producer(&at, i, "MatMul", scores);
+    *done = rp_onnx_producer(&at, i, "MatMul", scores);
+fail:
+    return err;
 }
 
-/* [N, heads, T, D] of an input of a product, [N, T, D] being one head; NULL: neither. */
+/* [N, heads, T, D] of an input of a product, which may be [N heads, T, D]; NULL: neither. */
 static rp_err find_operand(const rp_onnx_visit *scores, uint32_t input, double *scale,
                            const rp_onnx_view **out) {
     rp_onnx_visit at = *scores;
@@ -364,22 +347,67 @@ static rp_err find_operand(const rp_onnx_visit *scores, uint32_t input, double *
     if (!dims || in->state != RP_ONNX_DYNAMIC || dims->rank < 3 || dims->rank > 4) {
         return RP_OK;
     }
-    const rp_onnx_dims one = {
-        .rank = 4, .dim = {dims->dim[0], 1, dims->dim[1], dims->dim[2]}, .count = dims->count};
-    return rp_onnx_view_reshape(scores->graph->arena, in->view, dims->rank == 4 ? dims : &one, out);
+    const int64_t n = scores->graph->batch;
+    if (dims->rank == 3 && dims->dim[0] % n != 0) {
+        return RP_OK;
+    }
+    const rp_onnx_dims split = {
+        .rank = 4, .dim = {n, dims->dim[0] / n, dims->dim[1], dims->dim[2]}, .count = dims->count};
+    return rp_onnx_view_reshape(scores->graph->arena, in->view, dims->rank == 4 ? dims : &split,
+                                out);
+}
+
+/* Whether each head of a view [N, heads, T, D] is repeated so often. Costs budget. */
+static bool is_repeated(rp_onnx_graph *graph, const rp_onnx_view *view, int64_t times) {
+    const uint64_t head = (uint64_t)(view->dims.dim[2] * view->dims.dim[3]);
+    const uint64_t group = head * (uint64_t)times;
+    const uint64_t cost = view->depth + 1;
+    bool same = true;
+    for (uint64_t i = 0; i < view->dims.count && same; i++) {
+        const rp_onnx_source own = rp_onnx_view_source(view, i);
+        const rp_onnx_source first = rp_onnx_view_source(view, i / group * group + i % head);
+        same = own.leaf == first.leaf && own.index == first.index && cost <= graph->budget;
+        graph->budget -= same ? cost : 0;
+    }
+    return same;
+}
+
+/* Heads of keys or values without repetitions, which several heads of the queries share. */
+static rp_err drop_repeated(rp_onnx_graph *graph, const rp_onnx_view **view) {
+    const int64_t heads = (*view)->dims.dim[1];
+    for (int64_t times = heads; times > 1; times--) {
+        if (heads % times == 0 && is_repeated(graph, *view, times)) {
+            return rp_onnx_view_slice(graph->arena, *view, 1, 0, times, heads / times, view);
+        }
+    }
+    return RP_OK;
+}
+
+/* Queries and keys without rotary embedding, which must be the same for both. */
+static rp_err take_rotary(const rp_onnx_visit *visit, pattern *p, bool *done) {
+    rp_onnx_rotary of_keys;
+    rp_err err;
+    RP_TRY(rp_onnx_find_rotary(visit, p->q, &p->rotary, &p->q));
+    RP_TRY(rp_onnx_find_rotary(visit, p->k, &of_keys, &p->k));
+    *done = of_keys.base == p->rotary.base;
+fail:
+    return err;
 }
 
 rp_err rp_onnx_match_attention(const rp_onnx_visit *visit, bool *done) {
     static const int64_t turn[] = {0, 1, 3, 2};
     rp_arena *arena = visit->graph->arena;
-    pattern p = {.scale = 1.0};
+    pattern p = {.scale = 1.0, .mask = {.ids = RP_ONNX_NONE}};
     double unscaled = 1.0;
     rp_onnx_visit softmax;
     rp_onnx_visit scores;
     const rp_onnx_view *view;
     rp_err err;
-    *done = false;
-    if (!find_softmax(visit, &softmax, &p.dropout) || !find_scores(&softmax, &scores, &p)) {
+    *done = find_softmax(visit, &softmax, &p.dropout);
+    if (*done) {
+        RP_TRY(find_scores(&softmax, &scores, &p, done));
+    }
+    if (!*done) {
         return rp_onnx_refuse_operands(
             visit, "a product of two values that is no part of attention cannot "
                    "be trained here");
@@ -390,16 +418,25 @@ rp_err rp_onnx_match_attention(const rp_onnx_visit *visit, bool *done) {
     if (p.k) {
         RP_TRY(rp_onnx_view_transpose(arena, p.k, turn, &p.k));
     }
+    *done = false;
     if (!p.q || !p.k || !p.v || unscaled != 1.0) {
         return RP_OK;
     }
+    RP_TRY(drop_repeated(visit->graph, &p.k));
+    RP_TRY(drop_repeated(visit->graph, &p.v));
+    RP_TRY(take_rotary(visit, &p, done));
+    if (!*done) {
+        return rp_onnx_refuse(visit, "only queries and keys with one rotary embedding can be "
+                                     "trained here");
+    }
     RP_TRY(emit_attention(visit, &p, &view, done));
     if (*done && rp_onnx_in(visit, 1)->view->dims.rank == 3) {
-        const rp_onnx_dims one = {.rank = 3,
-                                  .dim = {view->dims.dim[0], view->dims.dim[2], view->dims.dim[3]},
-                                  .count = view->dims.count};
-        RP_TRY(rp_onnx_view_reshape(arena, view, &one, &view));
+        const int64_t *dim = view->dims.dim;
+        const rp_onnx_dims joined = {
+            .rank = 3, .dim = {dim[0] * dim[1], dim[2], dim[3]}, .count = view->dims.count};
+        RP_TRY(rp_onnx_view_reshape(arena, view, &joined, &view));
     }
+    *done = *done && view;
     if (*done) {
         rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, view);
     }

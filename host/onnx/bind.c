@@ -127,6 +127,13 @@ static rp_err bind_input(const rp_onnx_model *model, uint32_t index,
     if (!info.known || (!rp_onnx_type_is_float(info.type) && !rp_onnx_type_is_whole(info.type))) {
         return rp_onnx_add_finding(findings, "input", "input %s is not a tensor of numbers", name);
     }
+    if (info.type == RP_ONNX_FLOAT16 || info.type == RP_ONNX_BFLOAT16) {
+        return rp_onnx_add_finding(
+            findings, "input",
+            "input %s is %s: arithmetic in it cannot be trained here; export "
+            "the net in float32",
+            name, rp_onnx_type_name(info.type));
+    }
     if (!info.shaped) {
         return rp_onnx_add_finding(findings, "input",
                                    "input %s has no shape: give it, --shape %s=N,...", name, name);

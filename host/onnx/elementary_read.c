@@ -9,10 +9,11 @@
 #include "onnx/elementary.h"
 #include "onnx/layers.h"
 #include "onnx/names.h"
+#include "onnx/symbols.h"
 #include "onnx/tensor.h"
 
 /* The largest `value` of a constant. */
-#define VALUE_MAX 1e30f
+#define VALUE_MAX 1e29f /* a model file may state values up to 1e30 */
 
 rp_err rp_onnx_element_list(rp_arena *arena, const char *key, const int64_t *list, uint64_t count,
                             const char **out) {
@@ -240,13 +241,22 @@ fail:
     return err;
 }
 
-/* Whether an initialiser is a weight: its name is that of a module, and not of a buffer. */
-static bool is_trained(const rp_onnx_model *model, const char *name) {
+/* Whether torch.export lists the tensor as `role`, PARAMETER or BUFFER. */
+static bool is_listed(const rp_onnx_model *model, const char *role, const char *name) {
     char line[RP_ONNX_NAME_MAX + 32];
-    (void)snprintf(line, sizeof line, ": BUFFER target='%s'", name);
-    const bool is_buffer = model->signature && memmem(model->signature, model->signature_bytes,
-                                                      line, strlen(line)) != NULL;
-    return !is_buffer && !rp_onnx_name_is_made_up(name);
+    (void)snprintf(line, sizeof line, ": %s target='%s'", role, name);
+    return model->signature &&
+           memmem(model->signature, model->signature_bytes, line, strlen(line)) != NULL;
+}
+
+/* Whether an initialiser is a weight: its name is in the given list or, without one, it is that of
+ * a module and not of a buffer. One number is rather a constant, such as a mask's. */
+static bool is_trained(const rp_onnx_graph *graph, const char *name, bool one_number) {
+    if (graph->names) {
+        return rp_onnx_symbols_find(graph->names, name) != UINT32_MAX;
+    }
+    return !rp_onnx_name_is_made_up(name) && !is_listed(graph->model, "BUFFER", name) &&
+           (!one_number || is_listed(graph->model, "PARAMETER", name));
 }
 
 /* Elements of a constant, or of an initialiser, whose name is that of a module if it is trained. */
@@ -266,7 +276,8 @@ static rp_err read_still(const rp_onnx_visit *visit, const rp_onnx_value *value,
     const uint32_t leaf = rp_onnx_view_only_leaf(view);
     const uint32_t tensor =
         value->state == RP_ONNX_PARAM && leaf != RP_ONNX_NONE ? model->tensor_of[leaf] : UINT32_MAX;
-    if (tensor != UINT32_MAX && is_trained(model, model->tensor[tensor].name)) {
+    if (tensor != UINT32_MAX &&
+        is_trained(visit->graph, model->tensor[tensor].name, view->dims.count == 1)) {
         return emit_still(visit, "parameter", shape, view, layer, done);
     }
     RP_TRY(emit_constant(visit, value, view, shape, layer, done));

@@ -6,7 +6,10 @@
 
 #include "onnx/tensor.h"
 
-enum { CONST_MAX = 1 << 22 /* elements of a constant that are copied */ };
+enum {
+    CONST_MAX = 1 << 22, /* elements of a constant that are copied */
+    NAMED_STEPS = 4096
+};
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
@@ -47,6 +50,22 @@ bool rp_onnx_in_is(const rp_onnx_visit *visit, uint32_t i, rp_onnx_state state) 
     return value && value->state == state;
 }
 
+/* Visits views until the steps are used up. */
+static bool has_named(const rp_onnx_graph *graph, const rp_onnx_view *view, uint32_t *steps) {
+    bool named = *steps == 0 || (view->op == RP_ONNX_LEAF && graph->value[view->leaf].named);
+    *steps -= *steps > 0;
+    for (uint32_t i = 0; i < view->in_count && !named; i++) {
+        named = has_named(graph, view->in[i], steps);
+    }
+    return named;
+}
+
+/* Whether an element may be that of an initialiser that the user says is a parameter. */
+static bool is_named(const rp_onnx_graph *graph, const rp_onnx_view *view) {
+    uint32_t steps = NAMED_STEPS;
+    return graph->names && has_named(graph, view, &steps);
+}
+
 /* Copies elements of initialisers; NULL if there are too many. */
 static rp_err copy_floats(rp_onnx_graph *graph, const rp_onnx_view *view, const float **out) {
     const rp_onnx_model *model = graph->model;
@@ -83,7 +102,7 @@ rp_err rp_onnx_const_floats(const rp_onnx_visit *visit, uint32_t i, const float 
     *out = NULL;
     if (value && value->state == RP_ONNX_CONST && !value->whole) {
         *out = value->floats;
-    } else if (value && value->state == RP_ONNX_PARAM) {
+    } else if (value && value->state == RP_ONNX_PARAM && !is_named(visit->graph, value->view)) {
         err = copy_floats(visit->graph, value->view, out);
     }
     *count = *out ? value->view->dims.count : 0;
@@ -92,7 +111,7 @@ rp_err rp_onnx_const_floats(const rp_onnx_visit *visit, uint32_t i, const float 
 
 bool rp_onnx_number_of(const rp_onnx_graph *graph, const rp_onnx_value *value, float *out) {
     const rp_onnx_model *model = graph->model;
-    if (!value || !value->view || value->view->dims.count != 1) {
+    if (!value || !value->view || value->view->dims.count != 1 || is_named(graph, value->view)) {
         return false;
     }
     if (value->state == RP_ONNX_PARAM) {
@@ -213,6 +232,10 @@ rp_err rp_onnx_refuse(const rp_onnx_visit *visit, const char *format, ...) {
 
 /* ---- the start ------------------------------------------------------------------------------- */
 
+static bool is_in(const rp_onnx_symbols *names, const char *name) {
+    return names && rp_onnx_symbols_find(names, name) != UINT32_MAX;
+}
+
 /* Integers are constants, floats may become parameters, and other types are not read. */
 static rp_err state_initialiser(rp_onnx_graph *graph, uint32_t index) {
     const rp_onnx_tensor *tensor = &graph->model->tensor[index];
@@ -235,6 +258,7 @@ static rp_err state_initialiser(rp_onnx_graph *graph, uint32_t index) {
     RP_TRY(rp_onnx_view_leaf(graph->arena, value, &dims, &view));
     graph->value[value] = (rp_onnx_value){.state = whole ? RP_ONNX_CONST : RP_ONNX_PARAM,
                                           .whole = whole,
+                                          .named = !whole && is_in(graph->names, tensor->name),
                                           .view = view,
                                           .node = RP_ONNX_NONE,
                                           .layer = RP_ONNX_NONE,
@@ -275,8 +299,8 @@ static rp_err state_input(rp_onnx_graph *graph, uint32_t index, const rp_onnx_di
 }
 
 rp_err rp_onnx_graph_init(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_dims *inputs,
-                          int64_t batch, uint64_t budget, rp_onnx_findings *notes,
-                          rp_onnx_graph *out) {
+                          int64_t batch, uint64_t budget, const rp_onnx_symbols *names,
+                          rp_onnx_findings *notes, rp_onnx_graph *out) {
     rp_err err;
     *out = (rp_onnx_graph){.arena = arena,
                            .model = model,
@@ -286,6 +310,7 @@ rp_err rp_onnx_graph_init(rp_arena *arena, const rp_onnx_model *model, const rp_
                            .layer_count = model->input_count,
                            .layer_room = model->input_count + 1,
                            .budget = budget,
+                           .names = names,
                            .notes = notes};
     RP_TRY(RP_ARENA_NEW(arena, out->value_room, &out->value));
     RP_TRY(RP_ARENA_NEW(arena, out->layer_room, &out->layer));

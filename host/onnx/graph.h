@@ -5,6 +5,7 @@
 
 #include "nn/layer.h"
 #include "onnx/findings.h"
+#include "onnx/symbols.h"
 #include "onnx/view.h"
 
 /* Layers that are found, also those that nothing reads in the end. */
@@ -20,6 +21,7 @@ typedef enum {
 typedef struct {
     rp_onnx_state state;
     bool whole; /* integers or booleans, otherwise floats */
+    bool named; /* an initialiser that the user's list says is a parameter, so never a constant */
     /* A value of CONST, or one that a node computes, is the leaf of its own view. NULL: UNKNOWN. */
     const rp_onnx_view *view;
     uint32_t node;       /* that gives it; RP_ONNX_NONE for inputs and initialisers */
@@ -49,7 +51,8 @@ typedef struct {
     bool ids;        /* its output is token ids */
     uint32_t node;   /* the last of the nodes that it stands for; RP_ONNX_NONE for an input */
     bool live;       /* the output depends on it */
-    bool elementary; /* it is the operator of its node */
+    bool frozen;     /* the user wants it not to be trained */
+    bool elementary; /* its kind is that of one operator, for want of a pattern */
 } rp_onnx_layer;
 
 /* When a node becomes the layer of its operator: never, if it is no other layer, or always. */
@@ -78,8 +81,11 @@ struct rp_onnx_graph {
     rp_onnx_layer *layer;
     /* by node: why no layer computes it. NULL: one does, or a node before it is the reason */
     const char **why;
-    bool *refused;   /* by node: it was visited and no layer computes it */
-    uint64_t budget; /* steps of maps that may still be computed */
+    bool *refused;                /* by node: it was visited and no layer computes it */
+    uint64_t budget;              /* steps of maps that may still be computed */
+    const rp_onnx_symbols *names; /* initialisers that are parameters; NULL: no list is given */
+    /* Softmax or LogSoftmax at the end, which the loss computes; NULL: neither */
+    const char *end;
     rp_onnx_findings *notes;
 };
 
@@ -95,10 +101,11 @@ struct rp_onnx_visit {
 typedef rp_err rp_onnx_handler(const rp_onnx_visit *visit, bool *done);
 
 /* States the values of the inputs and initialisers. `inputs` has the shape of each input; a first
- * size of -1 becomes `batch`. errors MEMORY */
+ * size of -1 becomes `batch`. Float initialisers in `names`, which may be NULL, are never
+ * constants. errors MEMORY */
 rp_err rp_onnx_graph_init(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_dims *inputs,
-                          int64_t batch, uint64_t budget, rp_onnx_findings *notes,
-                          rp_onnx_graph *out) RP_MUST_CHECK;
+                          int64_t batch, uint64_t budget, const rp_onnx_symbols *names,
+                          rp_onnx_findings *notes, rp_onnx_graph *out) RP_MUST_CHECK;
 
 /* Input `i` of a node; NULL: absent. */
 const rp_onnx_value *rp_onnx_in(const rp_onnx_visit *visit, uint32_t i);
@@ -131,8 +138,8 @@ rp_err rp_onnx_add_value(rp_onnx_graph *graph, uint32_t layer,
  * MEMORY. */
 rp_err rp_onnx_refuse(const rp_onnx_visit *visit, const char *format, ...) RP_PRINTF(2, 3);
 
-/* The elements of a value as floats or whole numbers, if it is CONST or an initialiser that is no
- * parameter; *out is NULL otherwise. errors MEMORY */
+/* The elements of a value as floats or whole numbers, if it is CONST or has elements of
+ * initialisers that are not named as parameters; *out is NULL otherwise. errors MEMORY */
 rp_err rp_onnx_const_ints(const rp_onnx_visit *visit, uint32_t i, const int64_t **out,
                           uint64_t *count) RP_MUST_CHECK;
 rp_err rp_onnx_const_floats(const rp_onnx_visit *visit, uint32_t i, const float **out,

@@ -3,9 +3,13 @@
 #include <string.h>
 
 #include "nn/model.h"
+#include "onnx/freeze.h"
 #include "onnx/model_text.h"
 #include "onnx/names.h"
+#include "onnx/shared.h"
+#include "onnx/signature.h"
 #include "onnx/symbols.h"
+#include "onnx/tensor.h"
 #include "onnx/visit.h"
 
 /* Batch sizes for which a net with a free batch is looked at. */
@@ -42,125 +46,96 @@ fail:
     return err;
 }
 
-/* ---- tensors that several layers have -------------------------------------------------------- */
-
-static bool is_kind(const rp_onnx_layer *layer, const char *kind) {
-    return strcmp(layer->kind, kind) == 0;
-}
-
-/* An embedding and the output layer, or one module that is called twice. */
-static bool may_share(const rp_onnx_layer *a, const rp_onnx_layer *b) {
-    const bool embeds = is_kind(a, "embedding") || is_kind(b, "embedding");
-    const bool multiplies = is_kind(a, "linear") || is_kind(b, "linear") || is_kind(a, "dense") ||
-                            is_kind(b, "dense") || is_kind(a, "parameter") ||
-                            is_kind(b, "parameter");
-    bool same = is_kind(a, b->kind) && a->param_count == b->param_count;
-    for (uint32_t i = 0; same && i < a->param_count; i++) {
-        same =
-            a->param[i].name && b->param[i].name && strcmp(a->param[i].name, b->param[i].name) == 0;
-    }
-    return same || (embeds && multiplies);
-}
-
-/* Counts tensors, and their uses in further layers. */
-static rp_err check_shared(rp_onnx_graph *graph, rp_onnx_findings *findings, rp_onnx_import *out,
-                           uint32_t *tied) {
-    rp_onnx_symbols names;
-    uint32_t *owner;
-    uint32_t room = 1;
-    rp_err err;
-    rp_onnx_symbols_init(&names, graph->arena);
-    for (uint32_t i = 0; i < graph->layer_count; i++) {
-        room += graph->layer[i].param_count;
-    }
-    RP_TRY(RP_ARENA_NEW(graph->arena, room, &owner));
-    for (uint32_t i = 0; i < graph->layer_count; i++) {
-        const rp_onnx_layer *layer = &graph->layer[i];
-        for (uint32_t p = 0; layer->live && p < layer->param_count; p++) {
-            const uint32_t before = names.count;
-            uint32_t name;
-            if (!layer->param[p].name) {
-                continue;
-            }
-            RP_TRY(rp_onnx_symbols_add(&names, layer->param[p].name, &name));
-            *tied += names.count == before;
-            if (names.count > before) {
-                owner[name] = i;
-            } else if (!may_share(&graph->layer[owner[name]], layer)) {
-                RP_TRY(rp_onnx_add_finding(
-                    findings, "parameter",
-                    "%s is the %s of layers %s and %s: equal values were merged by the exporter, "
-                    "or the net shares it in a way that cannot be trained here",
-                    layer->param[p].name, layer->param[p].suffix, graph->layer[owner[name]].name,
-                    layer->name));
-            }
-        }
-    }
-    out->tensors = names.count;
-fail:
-    return err;
-}
-
 /* ---- one batch size -------------------------------------------------------------------------- */
 
-/* Each parameter without a name of its own is called by the layer. */
-static rp_err name_the_rest(rp_onnx_graph *graph) {
+/* A pass for one size of the batch. */
+typedef struct {
+    const rp_onnx_options *options;
+    const rp_onnx_dims *inputs;
+    const rp_onnx_symbols *names; /* NULL: not given */
+    int64_t batch;
+} pass;
+
+/* Findings on the output and the number of layers. */
+static rp_err check_output(const rp_onnx_model *model, uint32_t output, uint32_t layers,
+                           rp_onnx_findings *refusals) {
     rp_err err = RP_OK;
-    char *name;
-    for (uint32_t i = graph->model->input_count; i < graph->layer_count; i++) {
-        rp_onnx_layer *layer = &graph->layer[i];
-        for (uint32_t p = 0; layer->live && p < layer->param_count; p++) {
-            if (!layer->param[p].name) {
-                RP_TRY(rp_arena_printf(graph->arena, &name, "%s.%s", layer->name,
-                                       layer->param[p].suffix));
-                layer->param[p].name = name;
-            }
-        }
+    if (output == RP_ONNX_NONE && model->output_count > 0 && refusals->count == 0) {
+        RP_TRY(rp_onnx_add_finding(refusals, "output", "no layer gives the output %s",
+                                   model->value[model->output[0]]));
+    }
+    if (output != RP_ONNX_NONE && layers == 0) {
+        RP_TRY(
+            rp_onnx_add_finding(refusals, "output", "the output is an input: there is no layer"));
+    }
+    if (layers > RP_MODEL_LAYERS_MAX - model->input_count) {
+        RP_TRY(rp_onnx_add_finding(refusals, "output",
+                                   "the net has %u layers, at most %d are "
+                                   "supported",
+                                   layers, RP_MODEL_LAYERS_MAX));
     }
 fail:
     return err;
 }
 
-static rp_err look(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_dims *inputs,
-                   int64_t batch, const rp_onnx_options *options, rp_onnx_findings *refusals,
-                   rp_onnx_import *out) {
+/* Notes initialisers of other types than float32. */
+static rp_err note_conversions(const rp_onnx_model *model, rp_onnx_findings *notes) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->tensor_count; i++) {
+        const int32_t type = model->tensor[i].type;
+        count += rp_onnx_type_is_float(type) && type != RP_ONNX_FLOAT;
+    }
+    return count == 0 ? RP_OK
+                      : rp_onnx_add_finding(notes, "assumed",
+                                            "%u tensors of FLOAT16, BFLOAT16 or DOUBLE become "
+                                            "float32",
+                                            count);
+}
+
+/* Names layers and tensors, and applies what the user wants of them. */
+static rp_err name_all(const pass *p, rp_onnx_graph *graph, rp_onnx_findings *refusals,
+                       rp_onnx_import *out) {
+    const rp_onnx_options *options = p->options;
+    const rp_onnx_sharing sharing = {.untie = options->untie, .accept_all = options->accept_tied};
+    uint32_t uses;
+    rp_err err;
+    RP_TRY(note_conversions(graph->model, &out->notes));
+    RP_TRY(rp_onnx_name_layers(graph, options->accept_folded, refusals));
+    RP_TRY(rp_onnx_share_tensors(graph, &sharing, refusals, &out->tensors, &uses));
+    const rp_onnx_folding folding = {.tied = uses, .accept = options->accept_folded};
+    if (p->names) {
+        RP_TRY(rp_onnx_check_state(graph->model, p->names, options->names_file, &folding, refusals,
+                                   &out->notes));
+    } else {
+        RP_TRY(rp_onnx_check_signature(graph->model, &folding, refusals, &out->notes));
+    }
+    RP_TRY(rp_onnx_freeze_layers(graph, options->freeze, options->freeze_count, refusals));
+fail:
+    return err;
+}
+
+static rp_err look(rp_arena *arena, const rp_onnx_model *model, const pass *p,
+                   rp_onnx_findings *refusals, rp_onnx_import *out) {
     rp_onnx_graph *graph;
-    uint32_t output;
-    uint32_t tied = 0;
     char *text = NULL;
     rp_err err;
     rp_onnx_findings_init(&out->notes, arena);
     RP_TRY(RP_ARENA_NEW(arena, 1, &graph));
-    RP_TRY(rp_onnx_graph_init(arena, model, inputs, batch, options->budget, &out->notes, graph));
-    RP_TRY(rp_onnx_visit_nodes(graph, options->no_fuse));
-    if (!options->no_fuse) {
+    RP_TRY(rp_onnx_graph_init(arena, model, p->inputs, p->batch, p->options->budget, p->names,
+                              &out->notes, graph));
+    RP_TRY(rp_onnx_visit_nodes(graph, p->options->no_fuse));
+    if (!p->options->no_fuse) {
         RP_TRY(rp_onnx_visit_again(graph));
     }
-    RP_TRY(rp_onnx_collect(graph, refusals, &output));
-    RP_TRY(rp_onnx_name_layers(graph, refusals));
-    RP_TRY(name_the_rest(graph));
-    RP_TRY(check_shared(graph, refusals, out, &tied));
-    RP_TRY(rp_onnx_check_signature(model, tied, refusals, &out->notes));
+    RP_TRY(rp_onnx_collect(graph, refusals, &out->output));
+    RP_TRY(name_all(p, graph, refusals, out));
     out->graph = graph;
     out->layers = 0;
     for (uint32_t i = model->input_count; i < graph->layer_count; i++) {
         out->layers += graph->layer[i].live;
     }
-    if (output == RP_ONNX_NONE && model->output_count > 0 && refusals->count == 0) {
-        RP_TRY(rp_onnx_add_finding(refusals, "output", "no layer gives the output %s",
-                                   model->value[model->output[0]]));
-    }
-    if (output != RP_ONNX_NONE && out->layers == 0) {
-        RP_TRY(
-            rp_onnx_add_finding(refusals, "output", "the output is an input: there is no layer"));
-    }
-    if (out->layers > RP_MODEL_LAYERS_MAX - model->input_count) {
-        RP_TRY(rp_onnx_add_finding(refusals, "output",
-                                   "the net has %u layers, at most %d are "
-                                   "supported",
-                                   out->layers, RP_MODEL_LAYERS_MAX));
-    }
-    if (output != RP_ONNX_NONE && refusals->count == 0) {
+    RP_TRY(check_output(model, out->output, out->layers, refusals));
+    if (out->output != RP_ONNX_NONE && refusals->count == 0) {
         RP_TRY(rp_onnx_model_text(graph, &text));
     }
     out->text = text;
@@ -191,11 +166,23 @@ static rp_err check_text(rp_arena *arena, rp_onnx_import *out) {
     return RP_OK;
 }
 
+static rp_err list_names(rp_arena *arena, const rp_onnx_options *options, rp_onnx_symbols *out) {
+    rp_err err = RP_OK;
+    uint32_t ignored;
+    rp_onnx_symbols_init(out, arena);
+    for (uint32_t i = 0; i < options->name_count && err == RP_OK; i++) {
+        err = rp_onnx_symbols_add(out, options->names[i], &ignored);
+    }
+    return err;
+}
+
 rp_err rp_onnx_analyse(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_options *options,
                        rp_onnx_import *out) {
     rp_onnx_dims *inputs;
     rp_onnx_import second;
     rp_onnx_findings ignored;
+    rp_onnx_symbols names;
+    pass p = {.options = options};
     int64_t batch;
     rp_err err;
     *out = (rp_onnx_import){.model = model};
@@ -204,11 +191,17 @@ rp_err rp_onnx_analyse(rp_arena *arena, const rp_onnx_model *model, const rp_onn
     RP_TRY(check_file(model, &out->refusals));
     RP_TRY(
         rp_onnx_bind(model, options->shapes, options->shape_count, &out->refusals, inputs, &batch));
-    RP_TRY(
-        look(arena, model, inputs, batch > 0 ? batch : batches[0], options, &out->refusals, out));
+    if (options->names) {
+        RP_TRY(list_names(arena, options, &names));
+        p.names = &names;
+    }
+    p.inputs = inputs;
+    p.batch = batch > 0 ? batch : batches[0];
+    RP_TRY(look(arena, model, &p, &out->refusals, out));
     if (out->text && batch == 0) {
         rp_onnx_findings_init(&ignored, arena);
-        RP_TRY(look(arena, model, inputs, batches[1], options, &ignored, &second));
+        p.batch = batches[1];
+        RP_TRY(look(arena, model, &p, &ignored, &second));
         if (!second.text || strcmp(second.text, out->text) != 0) {
             out->text = NULL;
             RP_TRY(rp_onnx_add_finding(&out->refusals, "input",

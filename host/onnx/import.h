@@ -17,7 +17,16 @@ typedef struct {
     const rp_onnx_given_shape *shapes;
     uint32_t shape_count;
     uint64_t budget;
-    bool no_fuse; /* each node is the layer of its operator, if there is such a kind */
+    /* Names of parameters, those of a state_dict; NULL: only the file says what is one. */
+    const char *const *names;
+    uint32_t name_count;
+    const char *names_file;    /* for messages */
+    const char *const *freeze; /* shell patterns of names of layers */
+    uint32_t freeze_count;
+    bool untie;         /* no two layers share a tensor */
+    bool accept_tied;   /* any layers may share a tensor */
+    bool accept_folded; /* parameters that the exporter folded are left out */
+    bool no_fuse;       /* each node is the layer of its operator, if there is such a kind */
 } rp_onnx_options;
 
 typedef struct {
@@ -27,6 +36,7 @@ typedef struct {
     rp_onnx_findings notes;
     const rp_onnx_graph *graph; /* its live layers are the model's */
     const char *text;           /* the model file; NULL if it is refused */
+    uint32_t output;            /* the layer that gives the output; RP_ONNX_NONE: none */
     uint32_t layers;            /* without inputs */
     uint32_t tensors;           /* in the weights file */
     uint64_t parameters;        /* elements that are trained */

@@ -103,7 +103,9 @@ static bool same_layer(const rp_onnx_layer *a, const rp_onnx_layer *b) {
 /* An earlier layer that computes the same without parameters; layers that draw are all different.
  */
 static uint32_t find_same(const rp_onnx_graph *graph, const rp_onnx_layer *draft) {
-    const bool draws = strcmp(draft->kind, "dropout") == 0 || strcmp(draft->kind, "attention") == 0;
+    const bool draws = strcmp(draft->kind, "dropout") == 0 ||
+                       strcmp(draft->kind, "droppath") == 0 ||
+                       strcmp(draft->kind, "attention") == 0;
     for (uint32_t i = draws || draft->param_count > 0 ? graph->layer_count : 0;
          i < graph->layer_count; i++) {
         if (graph->layer[i].param_count == 0 && same_layer(&graph->layer[i], draft)) {
@@ -389,6 +391,21 @@ bool rp_onnx_is_zero(const rp_onnx_visit *visit, uint32_t i) {
     return zero;
 }
 
+rp_err rp_onnx_reduced_axes(const rp_onnx_visit *visit, uint32_t rank, uint32_t *out) {
+    const rp_onnx_attribute *attribute = rp_onnx_find(visit->node, "axes");
+    const int64_t *axes;
+    uint64_t count;
+    const rp_err err = rp_onnx_const_ints(visit, 1, &axes, &count);
+    axes = attribute ? attribute->ints : axes;
+    count = attribute ? attribute->int_count : count;
+    *out = 0;
+    for (uint64_t i = 0; axes && i < count; i++) {
+        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        *out |= axis >= 0 && axis < rank ? 1u << axis : 1u;
+    }
+    return err;
+}
+
 rp_err rp_onnx_refuse_operands(const rp_onnx_visit *visit, const char *reason) {
     const rp_onnx_graph *graph = visit->graph;
     for (uint32_t i = 0; i < visit->node->input_count; i++) {
@@ -414,13 +431,6 @@ bool rp_onnx_producer(const rp_onnx_visit *visit, uint32_t i, const char *op, rp
     }
     *out = (rp_onnx_visit){.graph = visit->graph, .node = &model->node[node], .index = node};
     return true;
-}
-
-uint32_t rp_onnx_layer_of(const rp_onnx_visit *visit, uint32_t i) {
-    const rp_onnx_value *in = rp_onnx_in(visit, i);
-    return in && in->state == RP_ONNX_DYNAMIC && in->view->op == RP_ONNX_LEAF
-               ? visit->graph->value[in->view->leaf].layer
-               : RP_ONNX_NONE;
 }
 
 bool rp_onnx_same_value(const rp_onnx_visit *a, uint32_t i, const rp_onnx_visit *b, uint32_t k) {

@@ -37,14 +37,15 @@ rp_err rp_onnx_read_param(const rp_onnx_visit *visit, uint32_t i, const char *wh
 /* Whether input `i` is absent, or a constant of zeros. */
 bool rp_onnx_is_zero(const rp_onnx_visit *visit, uint32_t i);
 
+/* The axes of a mean or sum over axes: bit i for axis i; 0: not known, or all. errors MEMORY */
+rp_err rp_onnx_reduced_axes(const rp_onnx_visit *visit, uint32_t rank, uint32_t *out) RP_MUST_CHECK;
+
 /* Refuses the node for the operands that it has, unless one of them depends on a node that is
  * refused itself. errors MEMORY */
 rp_err rp_onnx_refuse_operands(const rp_onnx_visit *visit, const char *reason) RP_MUST_CHECK;
 
 /* The node that gives input `i`, if it is a dynamic value and the node has this operator. */
 bool rp_onnx_producer(const rp_onnx_visit *visit, uint32_t i, const char *op, rp_onnx_visit *out);
-/* The layer that gives input `i`, unarranged; RP_ONNX_NONE: none does. */
-uint32_t rp_onnx_layer_of(const rp_onnx_visit *visit, uint32_t i);
 /* Whether two inputs, of two nodes perhaps, are one value. */
 bool rp_onnx_same_value(const rp_onnx_visit *a, uint32_t i, const rp_onnx_visit *b, uint32_t k);
 

@@ -6,22 +6,23 @@
 #include "onnx/activation.h"
 #include "onnx/layers.h"
 #include "onnx/ops.h"
+#include "onnx/rows.h"
 
 static rp_err emit(const rp_onnx_visit *visit, const char *kind, const char *key, float value,
                    float usual, bool *done) {
     rp_onnx_layer draft;
-    uint32_t from;
+    rp_onnx_rows rows;
     char keys[64] = "";
     rp_err err;
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    RP_TRY(rp_onnx_read_rows(visit, 0, &rows, done));
     if (!*done) {
         return RP_OK;
     }
     if (value != usual) {
         (void)snprintf(keys, sizeof keys, "%s: %.7g", key, (double)value);
     }
-    RP_TRY(rp_onnx_draft(visit, kind, from, &draft, "%s", keys));
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    RP_TRY(rp_onnx_draft(visit, kind, rows.from, &draft, "%s", keys));
+    RP_TRY(rp_onnx_emit_rows(visit, &draft, &rows, done));
 fail:
     return err;
 }
@@ -64,13 +65,13 @@ rp_err rp_onnx_layer_hard_sigmoid(const rp_onnx_visit *visit, bool *done) {
 rp_err rp_onnx_layer_gelu(const rp_onnx_visit *visit, bool *done) {
     const bool tanh_form = strcmp(rp_onnx_text(visit->node, "approximate", "none"), "tanh") == 0;
     rp_onnx_layer draft;
-    uint32_t from;
+    rp_onnx_rows rows;
     rp_err err;
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    RP_TRY(rp_onnx_read_rows(visit, 0, &rows, done));
     if (*done) {
-        RP_TRY(
-            rp_onnx_draft(visit, "gelu", from, &draft, "%s", tanh_form ? "approximate: tanh" : ""));
-        RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+        RP_TRY(rp_onnx_draft(visit, "gelu", rows.from, &draft, "%s",
+                             tanh_form ? "approximate: tanh" : ""));
+        RP_TRY(rp_onnx_emit_rows(visit, &draft, &rows, done));
     }
 fail:
     return err;
@@ -154,6 +155,7 @@ rp_err rp_onnx_layer_softmax(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     rp_onnx_give_view(visit, 0, in->state, in->whole, in->view);
+    visit->graph->end = node->op;
     return rp_onnx_add_finding(visit->graph->notes, "assumed",
                                "%s at the end is left out, because `loss: cross-entropy` computes "
                                "it",

@@ -5,6 +5,7 @@
 
 #include "onnx/layers.h"
 #include "onnx/ops.h"
+#include "onnx/pad.h"
 
 enum { PAIR_TEXT = 48, KEYS_TEXT = 200 };
 
@@ -14,6 +15,7 @@ static const int64_t zeros[2] = {0, 0};
 /* Windows of a node along height and width. */
 typedef struct {
     int64_t kernel[2], stride[2], dilation[2], pad[2];
+    int64_t after[2]; /* zeros after the image; pad has those before it */
     bool ceil;
 } windows;
 
@@ -65,13 +67,46 @@ static rp_err read_windows(const rp_onnx_visit *visit, windows *w, bool *done) {
         !read_pair(node, "dilations", w->dilation) || (pads && pads->int_count != 4)) {
         return rp_onnx_refuse(visit, "its windows have another number of sizes than an image");
     }
-    if (pads && (pads->ints[0] != pads->ints[2] || pads->ints[1] != pads->ints[3])) {
-        return rp_onnx_refuse(visit, "pads differ between the sides of the image");
+    for (uint32_t i = 0; i < 2; i++) {
+        w->pad[i] = pads ? pads->ints[i] : 0;
+        w->after[i] = pads ? pads->ints[2 + i] : 0;
     }
-    w->pad[0] = pads ? pads->ints[0] : 0;
-    w->pad[1] = pads ? pads->ints[1] : 0;
     *done = true;
     return RP_OK;
+}
+
+static bool has_even_pads(const windows *w) {
+    return w->pad[0] == w->after[0] && w->pad[1] == w->after[1];
+}
+
+static rp_err refuse_uneven(const rp_onnx_visit *visit) {
+    return rp_onnx_refuse(visit, "pads differ between the sides of the image");
+}
+
+/* Reads the image of a convolution, which includes zeros that a node before puts around it. */
+static rp_err read_padded(const rp_onnx_visit *visit, windows *w, uint32_t *from, bool *done) {
+    rp_onnx_visit pad;
+    int64_t before[2];
+    int64_t after[2];
+    windows both = *w;
+    bool padded;
+    rp_err err;
+    *done = false;
+    RP_TRY(rp_onnx_find_pad(visit, 0, &pad, before, after, &padded));
+    for (uint32_t i = 0; i < 2 && padded; i++) {
+        both.pad[i] += before[i];
+        both.after[i] += after[i];
+    }
+    if (padded && has_even_pads(&both)) {
+        *w = both;
+        return rp_onnx_read_input(&pad, 0, from, done);
+    }
+    if (!has_even_pads(w)) {
+        return refuse_uneven(visit);
+    }
+    RP_TRY(rp_onnx_read_input(visit, 0, from, done));
+fail:
+    return err;
 }
 
 /* The kernel's size is that of the weight where the attribute is missing. */
@@ -129,7 +164,7 @@ rp_err rp_onnx_layer_conv(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     take_kernel(weight, &w);
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    RP_TRY(read_padded(visit, &w, &from, done));
     if (!*done) {
         return RP_OK;
     }
@@ -170,6 +205,10 @@ rp_err rp_onnx_layer_conv_transpose(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     take_kernel(weight, &w);
+    if (!has_even_pads(&w)) {
+        *done = false;
+        return refuse_uneven(visit);
+    }
     if (!read_pair(visit->node, "output_padding", more) ||
         rp_onnx_find(visit->node, "output_shape") || !is_square(w.kernel) || !is_square(w.stride) ||
         !is_square(w.pad) || !is_square(more) || w.dilation[0] != 1 || w.dilation[1] != 1 ||
@@ -204,6 +243,9 @@ static rp_err emit_pool(const rp_onnx_visit *visit, const char *kind, const wind
     *done = false;
     if (w->dilation[0] != 1 || w->dilation[1] != 1) {
         return rp_onnx_refuse(visit, "a pool with dilation cannot be trained here");
+    }
+    if (!has_even_pads(w)) {
+        return refuse_uneven(visit);
     }
     RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
     if (!*done) {

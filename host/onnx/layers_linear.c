@@ -6,6 +6,7 @@
 #include "onnx/layers.h"
 #include "onnx/linear.h"
 #include "onnx/ops.h"
+#include "onnx/rows.h"
 
 /* A weight as a layer stores it. */
 typedef struct {
@@ -29,70 +30,26 @@ static rp_err find_weight(const rp_onnx_visit *visit, const rp_onnx_view *view,
     return err;
 }
 
-/* The layer that reads the rows of input 0, which may have been joined to [N T, C]. */
-static rp_err read_rows(const rp_onnx_visit *visit, uint32_t *from, bool *done) {
-    const rp_onnx_graph *graph = visit->graph;
-    const rp_onnx_value *in = rp_onnx_in(visit, 0);
-    *done = false;
-    if (!in || in->state != RP_ONNX_DYNAMIC) {
-        return RP_OK;
-    }
-    const uint32_t leaf = rp_onnx_view_only_leaf(in->view);
-    const rp_onnx_view *view = in->view;
-    if (leaf != RP_ONNX_NONE && view->dims.rank == 2 && view->dims.dim[0] != graph->batch) {
-        const rp_onnx_dims *dims = &graph->value[leaf].view->dims;
-        const bool rows = dims->rank > 2 && dims->dim[dims->rank - 1] == view->dims.dim[1] &&
-                          dims->count == view->dims.count;
-        if (rows) {
-            const rp_err err = rp_onnx_view_reshape(graph->arena, view, dims, &view);
-            if (err != RP_OK || !view) {
-                return err;
-            }
-        }
-    }
-    return view == in->view ? rp_onnx_read_input(visit, 0, from, done)
-                            : rp_onnx_read_layer(visit, view, from, done);
-}
-
 /* Emits the product; output 0 has the rows as the node has them. */
 static rp_err emit_product(const rp_onnx_visit *visit, const linear_weight *weight,
                            const rp_onnx_view *bias, bool *done) {
-    rp_onnx_graph *graph = visit->graph;
-    const rp_onnx_value *in = rp_onnx_in(visit, 0);
-    const rp_onnx_view *view;
+    const rp_onnx_graph *graph = visit->graph;
     rp_onnx_layer draft;
-    rp_onnx_dims dims = in->view->dims;
-    uint32_t from;
-    uint32_t layer;
+    rp_onnx_rows rows;
     rp_err err;
-    RP_TRY(read_rows(visit, &from, done));
+    RP_TRY(rp_onnx_read_rows(visit, 0, &rows, done));
     if (!*done) {
         return RP_OK;
     }
-    const bool dense = graph->layer[from].out.dims == 1 && !weight->in_out;
-    RP_TRY(rp_onnx_draft(visit, dense ? "dense" : "linear", from, &draft, "out: %" PRId64 "%s%s",
-                         weight->out, weight->in_out ? ", layout: in-out" : "",
-                         bias ? "" : ", bias: false"));
+    const bool dense = graph->layer[rows.from].out.dims == 1 && !weight->in_out;
+    RP_TRY(rp_onnx_draft(visit, dense ? "dense" : "linear", rows.from, &draft,
+                         "out: %" PRId64 "%s%s", weight->out,
+                         weight->in_out ? ", layout: in-out" : "", bias ? "" : ", bias: false"));
     rp_onnx_draft_param(&draft, "weight", weight->view);
     if (bias) {
         rp_onnx_draft_param(&draft, "bias", bias);
     }
-    RP_TRY(rp_onnx_emit(visit, &draft, &layer, done));
-    if (!*done) {
-        return RP_OK;
-    }
-    dims.dim[dims.rank - 1] = weight->out;
-    if (dims.dim[0] == graph->batch) {
-        return rp_onnx_give_layer(visit, 0, layer);
-    }
-    RP_TRY(rp_onnx_add_value(graph, layer, &view));
-    if (view && rp_onnx_dims_of(dims.rank, dims.dim, &dims)) {
-        RP_TRY(rp_onnx_view_reshape(graph->arena, view, &dims, &view));
-    }
-    *done = view != NULL;
-    if (*done) {
-        rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, view);
-    }
+    RP_TRY(rp_onnx_emit_rows(visit, &draft, &rows, done));
 fail:
     return err;
 }
@@ -149,14 +106,19 @@ fail:
 rp_err rp_onnx_match_bias(const rp_onnx_visit *visit, uint32_t bias, bool *done) {
     const rp_onnx_value *in = rp_onnx_in(visit, bias);
     const rp_onnx_value *sum = rp_onnx_in(visit, 1 - bias);
-    rp_onnx_visit product;
+    const rp_onnx_model *model = visit->graph->model;
     linear_weight weight;
     rp_err err;
     *done = false;
-    if (!in || !sum || in->state != RP_ONNX_PARAM ||
-        !rp_onnx_producer(visit, 1 - bias, "MatMul", &product) ||
-        !rp_onnx_in_is(&product, 1, RP_ONNX_PARAM) ||
-        rp_onnx_layer_of(visit, 1 - bias) == RP_ONNX_NONE) {
+    if (!in || !sum || in->state != RP_ONNX_PARAM || sum->state != RP_ONNX_DYNAMIC ||
+        sum->node == RP_ONNX_NONE || strcmp(model->node[sum->node].op, "MatMul") != 0) {
+        return RP_OK;
+    }
+    const rp_onnx_visit product = {
+        .graph = visit->graph, .node = &model->node[sum->node], .index = sum->node};
+    const uint32_t leaf = rp_onnx_view_only_leaf(sum->view);
+    if (!rp_onnx_in_is(&product, 1, RP_ONNX_PARAM) || leaf == RP_ONNX_NONE ||
+        visit->graph->value[leaf].layer == RP_ONNX_NONE) {
         return RP_OK;
     }
     RP_TRY(find_weight(&product, rp_onnx_in(&product, 1)->view, &weight));
@@ -183,7 +145,7 @@ rp_err rp_onnx_layer_gather(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *table = rp_onnx_in(visit, 0);
     const rp_onnx_value *ids = rp_onnx_in(visit, 1);
     rp_onnx_layer draft;
-    uint32_t from;
+    rp_onnx_rows rows;
     rp_err err;
     *done = false;
     if (!table || table->state != RP_ONNX_PARAM || table->view->dims.rank != 2 || !ids ||
@@ -191,12 +153,17 @@ rp_err rp_onnx_layer_gather(const rp_onnx_visit *visit, bool *done) {
         return rp_onnx_refuse(visit, "only rows of a weight that token ids choose can be trained "
                                      "here");
     }
-    RP_TRY(rp_onnx_read_input(visit, 1, &from, done));
+    if (ids->view->dims.rank == RP_ONNX_RANK_MAX) {
+        return RP_OK;
+    }
+    RP_TRY(rp_onnx_read_rows(visit, 1, &rows, done));
     if (*done) {
-        RP_TRY(rp_onnx_draft(visit, "embedding", from, &draft, "count: %" PRId64 ", out: %" PRId64,
-                             table->view->dims.dim[0], table->view->dims.dim[1]));
+        rows.dims.rank++; /* the new last axis */
+        RP_TRY(rp_onnx_draft(visit, "embedding", rows.from, &draft,
+                             "count: %" PRId64 ", out: %" PRId64, table->view->dims.dim[0],
+                             table->view->dims.dim[1]));
         rp_onnx_draft_param(&draft, "weight", table->view);
-        RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+        RP_TRY(rp_onnx_emit_rows(visit, &draft, &rows, done));
     }
 fail:
     return err;

@@ -3,6 +3,7 @@
 
 #include "onnx/layers.h"
 #include "onnx/ops.h"
+#include "onnx/rows.h"
 
 /* ", eps: 1e-06" unless it is the usual value. */
 static const char *eps_text(float eps, float usual, const char *before, char text[32]) {
@@ -59,7 +60,7 @@ static rp_err emit_norm(const rp_onnx_visit *visit, const char *kind, const char
     const rp_onnx_view *weight;
     const rp_onnx_view *bias = NULL;
     rp_onnx_layer draft;
-    uint32_t from;
+    rp_onnx_rows rows;
     rp_err err;
     *done = false;
     RP_TRY(rp_onnx_read_param(visit, 1, "weight", &weight));
@@ -69,16 +70,16 @@ static rp_err emit_norm(const rp_onnx_visit *visit, const char *kind, const char
     if (!weight || (has_bias && !bias)) {
         return RP_OK;
     }
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    RP_TRY(rp_onnx_read_rows(visit, 0, &rows, done));
     if (!*done) {
         return RP_OK;
     }
-    RP_TRY(rp_onnx_draft(visit, kind, from, &draft, "%s", keys));
+    RP_TRY(rp_onnx_draft(visit, kind, rows.from, &draft, "%s", keys));
     rp_onnx_draft_param(&draft, "weight", weight);
     if (bias) {
         rp_onnx_draft_param(&draft, "bias", bias);
     }
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    RP_TRY(rp_onnx_emit_rows(visit, &draft, &rows, done));
 fail:
     return err;
 }

@@ -5,7 +5,10 @@
 #include "onnx/activation.h"
 #include "onnx/layers.h"
 #include "onnx/linear.h"
+#include "onnx/noise.h"
+#include "onnx/norm_parts.h"
 #include "onnx/ops.h"
+#include "onnx/rows.h"
 
 /* Emits a layer that reads both inputs. */
 static rp_err emit_pair(const rp_onnx_visit *visit, const char *kind, uint32_t first,
@@ -72,9 +75,14 @@ fail:
 }
 
 rp_err rp_onnx_layer_add(const rp_onnx_visit *visit, bool *done) {
-    uint32_t from[2];
+    rp_onnx_layer draft;
+    rp_onnx_rows rows;
+    uint32_t other;
     rp_err err = RP_OK;
-    *done = false;
+    RP_TRY(rp_onnx_match_norm(visit, done));
+    if (!*done) {
+        RP_TRY(rp_onnx_match_groupnorm(visit, done));
+    }
     for (uint32_t i = 0; i < 2 && !*done; i++) {
         if (rp_onnx_in_is(visit, i, RP_ONNX_PARAM)) {
             RP_TRY(rp_onnx_match_bias(visit, i, done));
@@ -91,13 +99,16 @@ rp_err rp_onnx_layer_add(const rp_onnx_visit *visit, bool *done) {
                                        "a sum with a constant or a weight of this shape cannot be "
                                        "trained here");
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        RP_TRY(rp_onnx_read_input(visit, i, &from[i], done));
-        if (!*done) {
-            return RP_OK;
-        }
+    RP_TRY(rp_onnx_read_rows(visit, 0, &rows, done));
+    if (*done) {
+        RP_TRY(rp_onnx_read_rows_like(visit, 1, &rows, &other, done));
     }
-    RP_TRY(emit_pair(visit, "add", from[0], from[1], done));
+    if (*done) {
+        RP_TRY(rp_onnx_draft(visit, "add", rows.from, &draft, "%s", ""));
+        draft.from_count = 2;
+        draft.from[1] = other;
+        RP_TRY(rp_onnx_emit_rows(visit, &draft, &rows, done));
+    }
 fail:
     return err;
 }
@@ -140,12 +151,36 @@ fail:
     return err;
 }
 
+/* A product with 1 is its second factor. */
+static bool give_unchanged(const rp_onnx_visit *visit) {
+    for (uint32_t i = 0; i < 2; i++) {
+        const rp_onnx_value *x = rp_onnx_in(visit, 1 - i);
+        float number;
+        if (rp_onnx_const_number(visit, i, &number) && number == 1.0f &&
+            x->state == RP_ONNX_DYNAMIC &&
+            rp_onnx_in(visit, i)->view->dims.rank <= x->view->dims.rank) {
+            rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, x->view);
+            return true;
+        }
+    }
+    return false;
+}
+
 rp_err rp_onnx_layer_mul(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *a = rp_onnx_in(visit, 0);
     const rp_onnx_value *b = rp_onnx_in(visit, 1);
     uint32_t from[2];
     rp_err err;
-    RP_TRY(rp_onnx_match_activation(visit, done));
+    *done = give_unchanged(visit);
+    if (!*done) {
+        RP_TRY(rp_onnx_match_noise(visit, done));
+    }
+    if (!*done) {
+        RP_TRY(rp_onnx_match_norm(visit, done));
+    }
+    if (!*done) {
+        RP_TRY(rp_onnx_match_activation(visit, done));
+    }
     for (uint32_t i = 0; i < 2 && !*done; i++) {
         if (rp_onnx_in_is(visit, i, RP_ONNX_PARAM)) {
             RP_TRY(match_scale(visit, i, done));
@@ -251,25 +286,10 @@ fail:
     return err;
 }
 
-/* Bit i: axis i is reduced. 0: not known. */
-static rp_err find_axes(const rp_onnx_visit *visit, uint32_t rank, uint32_t *out) {
-    const rp_onnx_attribute *attribute = rp_onnx_find(visit->node, "axes");
-    const int64_t *axes;
-    uint64_t count;
-    const rp_err err = rp_onnx_const_ints(visit, 1, &axes, &count);
-    axes = attribute ? attribute->ints : axes;
-    count = attribute ? attribute->int_count : count;
-    *out = 0;
-    for (uint64_t i = 0; axes && i < count; i++) {
-        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-        *out |= axis >= 0 && axis < rank ? 1u << axis : 1u;
-    }
-    return err;
-}
-
-/* The mean of an image's pixels, or of a sequence's rows. */
+/* The mean of an image's pixels, or of a sequence's rows, whose time may come first. */
 rp_err rp_onnx_layer_mean(const rp_onnx_visit *visit, bool *done) {
-    enum { PIXELS = 1u << 2 | 1u << 3, ROWS = 1u << 1 };
+    enum { PIXELS = 1u << 2 | 1u << 3, ROWS = 1u << 1, TIME_FIRST = 1u };
+    static const int64_t batch_first[] = {1, 0, 2};
     rp_onnx_graph *graph = visit->graph;
     const rp_onnx_value *in = rp_onnx_in(visit, 0);
     const rp_onnx_view *view;
@@ -283,14 +303,22 @@ rp_err rp_onnx_layer_mean(const rp_onnx_visit *visit, bool *done) {
     if (!in || in->state != RP_ONNX_DYNAMIC) {
         return RP_OK;
     }
-    RP_TRY(find_axes(visit, in->view->dims.rank, &axes));
+    RP_TRY(rp_onnx_reduced_axes(visit, in->view->dims.rank, &axes));
     const bool image = in->view->dims.rank == 4 && axes == PIXELS;
-    if (!image && (in->view->dims.rank != 3 || axes != ROWS)) {
+    const bool turned = in->view->dims.rank == 3 && axes == TIME_FIRST;
+    if (!image && !turned && (in->view->dims.rank != 3 || axes != ROWS)) {
         return rp_onnx_refuse_operands(visit,
                                        "only the mean of an image's pixels or of a sequence's rows "
                                        "can be trained here");
     }
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    if (turned) {
+        RP_TRY(rp_onnx_view_transpose(graph->arena, in->view, batch_first, &view));
+        if (view) {
+            RP_TRY(rp_onnx_read_layer(visit, view, &from, done));
+        }
+    } else {
+        RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    }
     if (!*done) {
         return RP_OK;
     }

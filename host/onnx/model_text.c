@@ -130,7 +130,7 @@ static void write_layer(writer *w, const rp_onnx_layer *layer, uint32_t previous
         put(w, ", %s", layer->keys);
     }
     write_names(w, layer);
-    put(w, "}");
+    put(w, "%s}", layer->frozen ? ", train: false" : "");
     if (layer->node < model->node_count) {
         put(w, "  # ");
         write_comment(w, model->node[layer->node].op);

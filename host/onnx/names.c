@@ -12,8 +12,10 @@ enum { NAME_ROOM = RP_LAYER_NAME_MAX - 8, PATH_ROOM = 512 };
 typedef struct {
     rp_onnx_graph *graph;
     rp_onnx_findings *findings;
+    bool accept_folded;
     rp_onnx_symbols taken;
-    const char **path; /* by layer: its module, "" if unknown, or if the layer has tensors */
+    rp_onnx_symbols tensors; /* those of layers that are named already */
+    const char **path;       /* by layer: its module, "" if unknown */
 } naming;
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -60,10 +62,17 @@ static rp_err name_tensor(naming *n, const rp_onnx_layer *layer, rp_onnx_param *
     if (!name || (param->constant && rp_onnx_name_is_made_up(name))) {
         return RP_OK;
     }
+    if (rp_onnx_name_is_made_up(name) && n->accept_folded) { /* it is called by the layer */
+        return rp_onnx_add_finding(n->graph->notes, "assumed",
+                                   "initialiser %s has no name of a module; it is called by its "
+                                   "%s layer",
+                                   name, layer->kind);
+    }
     if (rp_onnx_name_is_made_up(name)) {
         return rp_onnx_add_finding(n->findings, "parameter",
-                                   "initialiser %s has no name of a module: constants were folded "
-                                   "(export with do_constant_folding=False)",
+                                   "initialiser %s has no name of a module: constants were folded; "
+                                   "export again with ringpipe_export.py, or "
+                                   "do_constant_folding=False; --accept-folded trains it as it is",
                                    name);
     }
     param->name = name;
@@ -132,7 +141,7 @@ static rp_err find_path(naming *n, uint32_t layer) {
     char path[PATH_ROOM] = "";
     char clean[PATH_ROOM];
     char *copy = NULL;
-    if (node < model->node_count && n->graph->layer[layer].param_count == 0) {
+    if (node < model->node_count) {
         if (model->node[node].scopes) {
             path_of_scopes(model->node[node].scopes, path);
         } else {
@@ -182,11 +191,34 @@ static size_t shared_length(const rp_onnx_layer *layer) {
     return length;
 }
 
+/* Whether layers before have all tensors of the layer, such as those of a tied output layer. */
+static bool has_tied_only(const naming *n, const rp_onnx_layer *layer) {
+    bool tied = layer->param_count > 0;
+    for (uint32_t p = 0; p < layer->param_count && tied; p++) {
+        const char *name = layer->param[p].name;
+        tied = name && rp_onnx_symbols_find(&n->tensors, name) != UINT32_MAX;
+    }
+    return tied;
+}
+
+static rp_err add_tensors(naming *n, const rp_onnx_layer *layer) {
+    rp_err err = RP_OK;
+    uint32_t ignored;
+    for (uint32_t p = 0; p < layer->param_count && err == RP_OK; p++) {
+        if (layer->param[p].name) {
+            err = rp_onnx_symbols_add(&n->tensors, layer->param[p].name, &ignored);
+        }
+    }
+    return err;
+}
+
 static void propose_name(const naming *n, uint32_t index, char out[PATH_ROOM]) {
     const rp_onnx_layer *layer = &n->graph->layer[index];
     const char *path = n->path[index];
     size_t length = layer->param_count > 0 ? shared_length(layer) : 0;
-    if (length > 0) {
+    if (path[0] && has_tied_only(n, layer)) {
+        (void)snprintf(out, PATH_ROOM, "%s", path);
+    } else if (length > 0) {
         length = length < PATH_ROOM ? length : PATH_ROOM - 1;
         memcpy(out, layer->param[0].name, length);
         out[length] = '\0';
@@ -235,10 +267,11 @@ fail:
     return err;
 }
 
-rp_err rp_onnx_name_layers(rp_onnx_graph *graph, rp_onnx_findings *findings) {
-    naming n = {.graph = graph, .findings = findings};
+rp_err rp_onnx_name_layers(rp_onnx_graph *graph, bool accept_folded, rp_onnx_findings *findings) {
+    naming n = {.graph = graph, .findings = findings, .accept_folded = accept_folded};
     rp_err err;
     rp_onnx_symbols_init(&n.taken, graph->arena);
+    rp_onnx_symbols_init(&n.tensors, graph->arena);
     RP_TRY(RP_ARENA_NEW(graph->arena, graph->layer_count + 1, &n.path));
     RP_TRY(name_inputs(&n));
     for (uint32_t i = graph->model->input_count; i < graph->layer_count; i++) {
@@ -256,99 +289,8 @@ rp_err rp_onnx_name_layers(rp_onnx_graph *graph, rp_onnx_findings *findings) {
         if (graph->layer[i].live) {
             propose_name(&n, i, proposed);
             RP_TRY(take_name(&n, &graph->layer[i], proposed));
+            RP_TRY(add_tensors(&n, &graph->layer[i]));
         }
-    }
-fail:
-    return err;
-}
-
-/* ---- the signature of torch.export ----------------------------------------------------------- */
-
-/* Names that are missing, for one message. */
-typedef struct {
-    uint32_t count;
-    char text[300];
-} missing;
-
-static void add_missing(missing *m, const char *name, size_t length) {
-    const size_t used = strlen(m->text);
-    if (m->count++ < 3) {
-        (void)snprintf(m->text + used, sizeof m->text - used, "%s%.*s", used > 0 ? ", " : "",
-                       (int)(length < 80 ? length : 80), name);
-    } else if (m->count == 4) {
-        (void)snprintf(m->text + used, sizeof m->text - used, ", ...");
-    }
-}
-
-static bool ends_with(const char *name, size_t length, const char *end) {
-    const size_t bytes = strlen(end);
-    return length >= bytes && memcmp(name + length - bytes, end, bytes) == 0;
-}
-
-/* A line like "p_fc_weight: PARAMETER target='fc.weight'". */
-static void check_line(const rp_onnx_symbols *have, const char *line, size_t length,
-                       missing *params, missing *norms) {
-    const char *target = memmem(line, length, " target='", 9);
-    const bool parameter = memmem(line, length, ": PARAMETER ", 12) != NULL;
-    char name[RP_ONNX_NAME_MAX];
-    if (!target) {
-        return;
-    }
-    target += 9;
-    const char *end = memchr(target, '\'', (size_t)(line + length - target));
-    const size_t bytes = end ? (size_t)(end - target) : 0;
-    if (bytes == 0 || bytes >= sizeof name) {
-        return;
-    }
-    memcpy(name, target, bytes);
-    name[bytes] = '\0';
-    if (rp_onnx_symbols_find(have, name) != UINT32_MAX) {
-        return;
-    }
-    if (ends_with(name, bytes, ".running_mean")) {
-        add_missing(norms, name, bytes - strlen(".running_mean"));
-    } else if (parameter) {
-        add_missing(params, name, bytes);
-    }
-}
-
-rp_err rp_onnx_check_signature(const rp_onnx_model *model, uint32_t tied,
-                               rp_onnx_findings *findings, rp_onnx_findings *notes) {
-    rp_onnx_symbols have;
-    missing params = {0};
-    missing norms = {0};
-    uint32_t ignored;
-    rp_err err = RP_OK;
-    rp_onnx_symbols_init(&have, findings->arena);
-    for (uint32_t i = 0; i < model->tensor_count; i++) {
-        RP_TRY(rp_onnx_symbols_add(&have, model->tensor[i].name, &ignored));
-    }
-    for (size_t at = 0; at < model->signature_bytes;) {
-        const char *line = model->signature + at;
-        const char *end = memchr(line, '\n', model->signature_bytes - at);
-        const size_t length = end ? (size_t)(end - line) : model->signature_bytes - at;
-        check_line(&have, line, length, &params, &norms);
-        at += length + 1;
-    }
-    if (norms.count > 0) {
-        RP_TRY(rp_onnx_add_finding(findings, "parameter",
-                                   "%u batch normalisations were folded into convolutions (%s): "
-                                   "export again with torch.onnx.export(..., dynamo=True, "
-                                   "optimize=False)",
-                                   norms.count, norms.text));
-    }
-    if (params.count > 0 && params.count <= tied) {
-        RP_TRY(
-            rp_onnx_add_finding(notes, "assumed",
-                                "%s shares the tensor of another layer, whose name it has in the "
-                                "weights file",
-                                params.text));
-    } else if (params.count > 0) {
-        RP_TRY(rp_onnx_add_finding(findings, "parameter",
-                                   "%u parameters are not in the file (%s): the exporter folded "
-                                   "them, or merged equal values: export again with "
-                                   "torch.onnx.export(..., dynamo=True, optimize=False)",
-                                   params.count, params.text));
     }
 fail:
     return err;

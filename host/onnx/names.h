@@ -6,16 +6,12 @@
 
 /* Names the live layers and their parameters. A tensor keeps its name, which is that of PyTorch's
  * state_dict; a layer is called by the common part of its tensors' names, or by the module and the
- * kind. Names that no model file can have are findings, or are changed with a note. errors MEMORY
- */
-rp_err rp_onnx_name_layers(rp_onnx_graph *graph, rp_onnx_findings *findings) RP_MUST_CHECK;
+ * kind. Names that no model file can have are findings, or are changed with a note. So are names
+ * that an exporter made up: with `accept_folded` the parameter gets no name. errors MEMORY */
+rp_err rp_onnx_name_layers(rp_onnx_graph *graph, bool accept_folded,
+                           rp_onnx_findings *findings) RP_MUST_CHECK;
 
 /* Whether an exporter made the name of an initialiser up, because it computed the values. */
 bool rp_onnx_name_is_made_up(const char *name);
-
-/* Findings on parameters that torch.export lists and the file lacks. Up to `tied` of them are the
- * second names of tensors that layers share, which is a note. errors MEMORY */
-rp_err rp_onnx_check_signature(const rp_onnx_model *model, uint32_t tied,
-                               rp_onnx_findings *findings, rp_onnx_findings *notes) RP_MUST_CHECK;
 
 #endif

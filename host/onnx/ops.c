@@ -17,6 +17,7 @@ static const rp_onnx_op ops[] = {
     {"Size", 1, 1, NULL, ARRANGES(size), NULL, NULL},
     {"Cast", 1, 1, FOLDS(cast), ARRANGES(cast), NULL, SHAPE(same)},
     {"CastLike", 2, 2, FOLDS(cast), ARRANGES(cast_like), NULL, SHAPE(same)},
+    {"CumSum", 2, 2, FOLDS(cumsum), NULL, NULL, NULL},
     {"Trilu", 1, 2, FOLDS(trilu), NULL, NULL, SHAPE(same)},
     {"Equal", 2, 2, FOLDS(binary), NULL, NULL, SHAPE(mask)},
     {"Less", 2, 2, FOLDS(binary), NULL, NULL, SHAPE(mask)},
@@ -32,6 +33,7 @@ static const rp_onnx_op ops[] = {
     {"Cos", 1, 1, FOLDS(unary), NULL, NULL, SHAPE(same)},
     {"Ceil", 1, 1, FOLDS(unary), NULL, NULL, SHAPE(same)},
     {"Floor", 1, 1, FOLDS(unary), NULL, NULL, SHAPE(same)},
+    {"RandomUniformLike", 1, 1, NULL, ARRANGES(random), NULL, NULL},
     /* arrangements */
     {"Identity", 1, 1, NULL, ARRANGES(identity), NULL, NULL},
     {"Reshape", 2, 2, NULL, ARRANGES(reshape), NULL, NULL},
@@ -45,7 +47,9 @@ static const rp_onnx_op ops[] = {
     {"SequenceAt", 2, 2, NULL, ARRANGES(sequence_at), NULL, NULL},
     {"Expand", 2, 2, NULL, ARRANGES(expand), NULL, NULL},
     {"Gather", 2, 2, FOLDS(gather), ARRANGES(gather), LAYER(gather), NULL},
-    {"Concat", 1, RP_ONNX_INPUTS_MAX, NULL, ARRANGES(concat), LAYER(concat), NULL},
+    {"GatherND", 2, 2, FOLDS(gather_nd), NULL, NULL, SHAPE(gather_nd)},
+    {"GatherElements", 2, 2, FOLDS(gather_elements), NULL, NULL, NULL},
+    {"Concat", 1, RP_ONNX_INPUTS_MAX, NULL, ARRANGES(concat), LAYER(concat), SHAPE(concat)},
     /* images */
     {"Conv", 2, 3, NULL, NULL, LAYER(conv), NULL},
     {"ConvTranspose", 2, 3, NULL, NULL, LAYER(conv_transpose), NULL},
@@ -53,10 +57,12 @@ static const rp_onnx_op ops[] = {
     {"AveragePool", 1, 1, NULL, NULL, LAYER(average_pool), NULL},
     {"GlobalAveragePool", 1, 1, NULL, NULL, LAYER(global_pool), NULL},
     {"Resize", 1, 4, NULL, NULL, LAYER(resize), NULL},
+    {"Pad", 2, 4, NULL, NULL, LAYER(pad), SHAPE(pad)},
     /* normalisation */
     {"BatchNormalization", 5, 5, NULL, NULL, LAYER(batchnorm), SHAPE(same)},
     {"LayerNormalization", 2, 3, NULL, NULL, LAYER(layernorm), SHAPE(same)},
     {"RMSNormalization", 2, 2, NULL, NULL, LAYER(rmsnorm), SHAPE(same)},
+    {"InstanceNormalization", 3, 3, NULL, NULL, LAYER(instancenorm), SHAPE(same)},
     {"GroupNormalization", 3, 3, NULL, NULL, LAYER(groupnorm), SHAPE(same)},
     /* activations */
     {"Relu", 1, 1, NULL, NULL, LAYER(plain), SHAPE(same)},
@@ -96,7 +102,7 @@ static const rp_onnx_op ops[] = {
     {"Pad", 2, 4, NULL, NULL, NULL, NULL}, /* only as a layer of its own: elementary.c */
     /* products and sequences */
     {"Gemm", 2, 3, NULL, NULL, LAYER(gemm), NULL},
-    {"MatMul", 2, 2, NULL, NULL, LAYER(matmul), SHAPE(matmul)},
+    {"MatMul", 2, 2, FOLDS(matmul), NULL, LAYER(matmul), SHAPE(matmul)},
     {"Attention", 3, 6, NULL, NULL, LAYER(attention), NULL},
     {"LSTM", 3, 8, NULL, NULL, LAYER(lstm), NULL},
     {"GRU", 3, 6, NULL, NULL, LAYER(gru), NULL},

@@ -23,7 +23,14 @@ const rp_onnx_op *rp_onnx_op_find(const char *name);
 /* ops_fold.c */
 rp_onnx_handler rp_onnx_fold_binary, rp_onnx_fold_unary, rp_onnx_fold_where, rp_onnx_fold_range,
     rp_onnx_fold_constant, rp_onnx_fold_constant_of_shape, rp_onnx_fold_cast, rp_onnx_fold_gather,
-    rp_onnx_fold_trilu;
+    rp_onnx_fold_cumsum, rp_onnx_fold_matmul, rp_onnx_fold_trilu;
+
+/* ops_gather.c */
+rp_onnx_handler rp_onnx_fold_gather_elements, rp_onnx_fold_gather_nd, rp_onnx_shape_gather_nd;
+/* The element of the data that element `element` of a GatherND with a constant index is; false: the
+ * index is outside of the data. */
+bool rp_onnx_find_row(const rp_onnx_dims *data, const rp_onnx_value *index, uint64_t element,
+                      uint64_t *source);
 
 /* ops_arrange.c */
 rp_onnx_handler rp_onnx_arrange_shape, rp_onnx_arrange_size, rp_onnx_arrange_identity,
@@ -33,17 +40,20 @@ rp_onnx_handler rp_onnx_arrange_shape, rp_onnx_arrange_size, rp_onnx_arrange_ide
     rp_onnx_arrange_expand, rp_onnx_arrange_concat, rp_onnx_arrange_split_to_sequence,
     rp_onnx_arrange_sequence_at;
 
+/* noise.c */
+rp_onnx_handler rp_onnx_arrange_random;
+
 /* ops_shape.c */
 rp_onnx_handler rp_onnx_shape_same, rp_onnx_shape_broadcast, rp_onnx_shape_mask,
-    rp_onnx_shape_matmul, rp_onnx_shape_reduce;
+    rp_onnx_shape_matmul, rp_onnx_shape_reduce, rp_onnx_shape_pad, rp_onnx_shape_concat;
 
 /* layers_image.c */
 rp_onnx_handler rp_onnx_layer_conv, rp_onnx_layer_conv_transpose, rp_onnx_layer_max_pool,
-    rp_onnx_layer_average_pool, rp_onnx_layer_global_pool, rp_onnx_layer_resize;
+    rp_onnx_layer_average_pool, rp_onnx_layer_global_pool, rp_onnx_layer_resize, rp_onnx_layer_pad;
 
 /* layers_norm.c */
 rp_onnx_handler rp_onnx_layer_batchnorm, rp_onnx_layer_layernorm, rp_onnx_layer_groupnorm,
-    rp_onnx_layer_rmsnorm;
+    rp_onnx_layer_instancenorm, rp_onnx_layer_rmsnorm;
 
 /* layers_activation.c */
 rp_onnx_handler rp_onnx_layer_plain, rp_onnx_layer_leaky_relu, rp_onnx_layer_elu,

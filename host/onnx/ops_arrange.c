@@ -219,6 +219,12 @@ rp_err rp_onnx_arrange_cast(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);
     const int64_t to = rp_onnx_int(visit->node, "to", 0);
     *done = false;
+    if (in && in->state == RP_ONNX_DYNAMIC && (to == RP_ONNX_FLOAT16 || to == RP_ONNX_BFLOAT16)) {
+        return rp_onnx_refuse(visit,
+                              "arithmetic in %s cannot be trained here; export the net in "
+                              "float32",
+                              rp_onnx_type_name((int32_t)to));
+    }
     if (!in || in->state == RP_ONNX_CONST || to < 0 || to > INT32_MAX || to == RP_ONNX_BOOL ||
         in->whole != rp_onnx_type_is_whole((int32_t)to)) {
         return RP_OK;
@@ -299,6 +305,22 @@ static bool find_part(int64_t size, int64_t *start, int64_t end, int64_t step, i
     return *count > 0;
 }
 
+/* No elements of a constant along one axis, which exporters use in computations of shapes. */
+static rp_err give_empty(const rp_onnx_visit *visit, const rp_onnx_value *in,
+                         const rp_onnx_view *view, uint32_t axis, bool *done) {
+    rp_onnx_dims dims = view->dims;
+    int64_t *nothing;
+    dims.dim[axis] = 0;
+    dims.count = 0;
+    const rp_err err = RP_ARENA_NEW(visit->graph->arena, 1, &nothing);
+    if (err != RP_OK) {
+        return err;
+    }
+    *done = true;
+    return rp_onnx_give_const(visit, 0, in->whole, &dims, in->whole ? nothing : NULL,
+                              in->whole ? NULL : (const float *)(const void *)nothing);
+}
+
 rp_err rp_onnx_arrange_slice(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);
     const int64_t *list[4]; /* starts, ends, axes, steps */
@@ -317,9 +339,12 @@ rp_err rp_onnx_arrange_slice(const rp_onnx_visit *visit, bool *done) {
         const int64_t step = list[3] ? list[3][i] : 1;
         int64_t start = list[0][i];
         int64_t size;
-        if (!wrap_axis(&axis, view->dims.rank) ||
-            !find_part(view->dims.dim[axis], &start, list[1][i], step, &size)) {
+        if (!wrap_axis(&axis, view->dims.rank)) {
             return RP_OK;
+        }
+        if (!find_part(view->dims.dim[axis], &start, list[1][i], step, &size)) {
+            const bool empty = in->state == RP_ONNX_CONST && step != 0 && step != INT64_MIN;
+            return empty ? give_empty(visit, in, view, (uint32_t)axis, done) : RP_OK;
         }
         RP_TRY(rp_onnx_view_slice(visit->graph->arena, view, (uint32_t)axis, start, step, size,
                                   &view));
@@ -373,7 +398,7 @@ fail:
 /* The sequence is the whole value, of which SequenceAt takes a part. */
 rp_err rp_onnx_arrange_split_to_sequence(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);
-    *done = in && in->state == RP_ONNX_DYNAMIC;
+    *done = in && (in->state == RP_ONNX_DYNAMIC || in->state == RP_ONNX_PARAM);
     if (*done) {
         rp_onnx_give_view(visit, 0, in->state, in->whole, in->view);
     }
@@ -436,7 +461,7 @@ fail:
     return err;
 }
 
-/* One row, or rows that follow each other at one distance. */
+/* One row, or rows that follow each other at one distance, however the index is arranged. */
 rp_err rp_onnx_arrange_gather(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);
     int64_t axis = rp_onnx_int(visit->node, "axis", 0);
@@ -448,8 +473,9 @@ rp_err rp_onnx_arrange_gather(const rp_onnx_visit *visit, bool *done) {
     rp_err err;
     *done = false;
     RP_TRY(rp_onnx_const_ints(visit, 1, &rows, &count));
-    if (!in || in->state == RP_ONNX_CONST || !rows || count == 0 || index->view->dims.rank > 1 ||
-        !wrap_axis(&axis, in->view->dims.rank)) {
+    if (!in || in->state == RP_ONNX_CONST || !rows || count == 0 ||
+        !wrap_axis(&axis, in->view->dims.rank) ||
+        in->view->dims.rank - 1 + index->view->dims.rank > RP_ONNX_RANK_MAX) {
         return RP_OK;
     }
     const int64_t size = in->view->dims.dim[axis];
@@ -465,12 +491,16 @@ rp_err rp_onnx_arrange_gather(const rp_onnx_visit *visit, bool *done) {
     }
     RP_TRY(rp_onnx_view_slice(visit->graph->arena, in->view, (uint32_t)axis, first, step,
                               (int64_t)count, &view));
-    if (view && index->view->dims.rank == 0) { /* a single number removes the axis */
-        for (uint32_t i = 0; i < view->dims.rank; i++) {
-            if (i != axis) {
-                dims.dim[dims.rank++] = view->dims.dim[i];
-            }
+    for (uint32_t i = 0; view && i < view->dims.rank;
+         i++) { /* the axis becomes those of the index */
+        for (uint32_t k = 0; i == axis && k < index->view->dims.rank; k++) {
+            dims.dim[dims.rank++] = index->view->dims.dim[k];
         }
+        if (i != axis) {
+            dims.dim[dims.rank++] = view->dims.dim[i];
+        }
+    }
+    if (view) {
         dims.count = view->dims.count;
         RP_TRY(rp_onnx_view_reshape(visit->graph->arena, view, &dims, &view));
     }

@@ -507,3 +507,106 @@ rp_err rp_onnx_fold_gather(const rp_onnx_visit *visit, bool *done) {
 fail:
     return err;
 }
+
+/* Running sums along one axis. */
+rp_err rp_onnx_fold_cumsum(const rp_onnx_visit *visit, bool *done) {
+    const rp_onnx_value *in = rp_onnx_in(visit, 0);
+    const rp_onnx_dims *dims = &in->view->dims;
+    const int64_t *axis;
+    uint64_t count;
+    uint64_t inner = 1;
+    int64_t *ints;
+    float *floats;
+    rp_err err;
+    *done = false;
+    RP_TRY(rp_onnx_const_ints(visit, 1, &axis, &count));
+    const int64_t at = count == 1 ? axis[0] + (axis[0] < 0 ? dims->rank : 0) : -1;
+    if (at < 0 || at >= dims->rank || rp_onnx_int(visit->node, "exclusive", 0) != 0 ||
+        rp_onnx_int(visit->node, "reverse", 0) != 0) {
+        return RP_OK;
+    }
+    for (uint32_t i = (uint32_t)at + 1; i < dims->rank; i++) {
+        inner *= (uint64_t)dims->dim[i];
+    }
+    RP_TRY(rp_onnx_new_const(visit->graph, in->whole, dims->count, &ints, &floats));
+    *done = ints || floats;
+    for (uint64_t i = 0; *done && i < dims->count; i++) {
+        const bool first = i / inner % (uint64_t)dims->dim[at] == 0;
+        if (in->whole) {
+            ints[i] = (int64_t)((uint64_t)in->ints[i] + (first ? 0 : (uint64_t)ints[i - inner]));
+        } else {
+            floats[i] = in->floats[i] + (first ? 0.0f : floats[i - inner]);
+        }
+    }
+    if (*done) {
+        RP_TRY(rp_onnx_give_const(visit, 0, in->whole, dims, ints, floats));
+    }
+fail:
+    return err;
+}
+
+/* The element of a factor [.., rows, columns] with this row and column, in the matrix that `matrix`
+ * of the product reads by NumPy's rule. */
+static float factor_at(const rp_onnx_value *value, const rp_onnx_dims *out, uint64_t matrix,
+                       int64_t row, int64_t column) {
+    const rp_onnx_dims *dims = &value->view->dims;
+    const int64_t columns = dims->dim[dims->rank - 1];
+    const int64_t rows = dims->dim[dims->rank - 2];
+    uint64_t at = 0;
+    uint64_t stride = (uint64_t)(rows * columns);
+    for (uint32_t i = 2; i < out->rank; i++) {
+        const uint64_t size = (uint64_t)out->dim[out->rank - 1 - i];
+        if (i < dims->rank) {
+            const uint64_t own = (uint64_t)dims->dim[dims->rank - 1 - i];
+            at += (own == 1 ? 0 : matrix % size) * stride;
+            stride *= own;
+        }
+        matrix /= size;
+    }
+    return value->floats[at + (uint64_t)(row * columns + column)];
+}
+
+rp_err rp_onnx_fold_matmul(const rp_onnx_visit *visit, bool *done) {
+    const rp_onnx_value *a = rp_onnx_in(visit, 0);
+    const rp_onnx_value *b = rp_onnx_in(visit, 1);
+    const rp_onnx_dims *x = &a->view->dims;
+    const rp_onnx_dims *y = &b->view->dims;
+    rp_onnx_dims left = *x;
+    rp_onnx_dims right = *y;
+    rp_onnx_dims dims;
+    int64_t *ints;
+    float *floats;
+    rp_err err;
+    *done = false;
+    if (a->whole || b->whole || x->rank < 2 || y->rank < 2 || x->count == 0 || y->count == 0 ||
+        x->dim[x->rank - 1] != y->dim[y->rank - 2]) {
+        return RP_OK;
+    }
+    const int64_t inner = x->dim[x->rank - 1];
+    left.dim[x->rank - 1] = 1;
+    right.dim[y->rank - 2] = 1;
+    if (!rp_onnx_dims_broadcast(&left, &right, &dims) ||
+        dims.count > visit->graph->budget / (uint64_t)inner) {
+        return RP_OK;
+    }
+    visit->graph->budget -= dims.count * (uint64_t)inner;
+    RP_TRY(rp_onnx_new_const(visit->graph, false, dims.count, &ints, &floats));
+    *done = floats != NULL;
+    for (uint64_t i = 0; *done && i < dims.count; i++) {
+        const int64_t column = (int64_t)(i % (uint64_t)dims.dim[dims.rank - 1]);
+        const uint64_t above = i / (uint64_t)dims.dim[dims.rank - 1];
+        const int64_t row = (int64_t)(above % (uint64_t)dims.dim[dims.rank - 2]);
+        const uint64_t matrix = above / (uint64_t)dims.dim[dims.rank - 2];
+        double sum = 0.0;
+        for (int64_t k = 0; k < inner; k++) {
+            sum += (double)factor_at(a, &dims, matrix, row, k) *
+                   (double)factor_at(b, &dims, matrix, k, column);
+        }
+        floats[i] = (float)sum;
+    }
+    if (*done) {
+        RP_TRY(rp_onnx_give_const(visit, 0, false, &dims, NULL, floats));
+    }
+fail:
+    return err;
+}

@@ -99,3 +99,32 @@ rp_err rp_onnx_shape_reduce(const rp_onnx_visit *visit, bool *done) {
 fail:
     return err;
 }
+
+rp_err rp_onnx_shape_concat(const rp_onnx_visit *visit, bool *done) {
+    const rp_onnx_dims *first = dims_in(visit, 0);
+    int64_t axis = rp_onnx_int(visit->node, "axis", 0);
+    rp_onnx_dims out;
+    *done = false;
+    if (!first) {
+        return RP_OK;
+    }
+    axis += axis < 0 ? first->rank : 0;
+    if (axis < 0 || axis >= first->rank) {
+        return RP_OK;
+    }
+    out = *first;
+    for (uint32_t i = 1; i < visit->node->input_count; i++) {
+        const rp_onnx_dims *dims = dims_in(visit, i);
+        rp_onnx_dims other = dims ? *dims : (rp_onnx_dims){0};
+        if (other.rank != out.rank ||
+            __builtin_add_overflow(out.dim[axis], other.dim[axis], &out.dim[axis])) {
+            return RP_OK;
+        }
+        other.dim[axis] = out.dim[axis];
+        if (!rp_onnx_dims_equal(&other, &out)) {
+            return RP_OK;
+        }
+    }
+    *done = rp_onnx_dims_of(out.rank, out.dim, &out);
+    return *done ? rp_onnx_give_expression(visit, 0, rp_onnx_in(visit, 0)->whole, &out) : RP_OK;
+}

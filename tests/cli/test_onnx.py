@@ -5,15 +5,46 @@ import math
 import os
 import random
 import re
+import struct
+import subprocess
+import sys
 import unittest
+import zipfile
 
 import npz
 import onnx_file as onnx
-from program import SOURCE, Case, few_when_short, main, steps_of
+from program import SOURCE, Case, few_when_short, main, patient, steps_of
 
 REFERENCE = SOURCE.parent / "shared" / "reference" / "models"
 
 UNFUSED_STEPS = 3
+
+# A net whose running statistics are those of a batch, and that stay as they are.
+EXPORT = """
+import sys, torch
+from torch import nn
+sys.path.insert(0, sys.argv[1])
+from ringpipe_export import export
+torch.manual_seed(1)
+net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.2),
+                    nn.Flatten(), nn.Linear(64, 3))
+x = torch.randn(5, 1, 6, 6)
+net(x)
+before = {name: value.clone() for name, value in net.state_dict().items()}
+words, missing = export(net, (x,), sys.argv[2], "script")
+print(missing, all(torch.equal(value, before[name]) for name, value in net.state_dict().items()))
+"""
+
+
+def python_with_torch():
+    for python in (sys.executable, "/usr/bin/python3"):
+        if os.access(python, os.X_OK) and subprocess.run(
+                [python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+            return python
+    return None
+
+
+TORCH = python_with_torch()
 
 # Reference nets: in the short form only the first ones.
 NETS = ("lenet-bn", "resnet-mini", "squeeze-mini", "autoencoder", "char-lstm", "gpt-mini")
@@ -72,7 +103,7 @@ class Small(Files):
         out, _ = self.convert(self.write(net()), "--format", "json")
         told = json.loads(out)
         self.assertEqual((told["layers"], told["tensors"], told["parameters"]), (3, 3, 24))
-        self.assertEqual(told["kinds"], {"dense": 2, "relu": 1})
+        self.assertEqual((told["fused"], told["elementary"]), ({"dense": 2, "relu": 1}, {}))
         out, _ = self.ringpipe("inspect", self.dir / "net.onnx", "--format", "json")
         told = json.loads(out)
         self.assertEqual(told["operators"], {"Gemm": 2, "Relu": 1})
@@ -152,10 +183,10 @@ class Small(Files):
         out, _ = self.convert(self.write(data), "--format", "json")
         told = json.loads(out)
         self.assertEqual(told["elementary"], {"Exp": 2, "Sub": 1, "Where": 1, "Softmax": 1})
-        self.assertEqual(told["kinds"], {"exp": 2, "sub": 1, "where": 1, "softmax": 1, "dense": 1,
-                                         "parameter": 1, "constant": 2})
+        self.assertEqual(told["fused"], {"dense": 1, "parameter": 1, "constant": 2})
         self.assertEqual(told["parameters"], 9)
-        self.assertTrue(any("largest float32" in text for text in told["assumed"]), told["assumed"])
+        self.assertTrue(any("largest float32" in text for text in told["assumed"]),
+                        told["assumed"])
         tensors = npz.read_safetensors(self.dir / "net.safetensors")
         self.assertEqual(tensors["a.shift"], ([3], (1.0, 2.0, 3.0)))
         self.assertEqual(tensors["mask"], ([3], (1.0, 0.0, 1.0)))
@@ -172,6 +203,196 @@ class Small(Files):
         self.assertIn("none.onnx", err)
         bad = onnx.tensor("a.weight", (4, 3), [float("nan")] * 12)
         self.assertIn("a value that is not finite", self.refusal(self.write(net(weights=bad))))
+
+
+def safetensors(tensors):
+    """A file of F32 tensors: {name: (shape, numbers)}."""
+    head, data = {}, b""
+    for name, (shape, numbers) in tensors.items():
+        head[name] = {"dtype": "F32", "shape": shape,
+                      "data_offsets": [len(data), len(data) + 4 * len(numbers)]}
+        data += struct.pack(f"<{len(numbers)}f", *numbers)
+    text = json.dumps(head).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+class Options(Files):
+    """What is a parameter, which layers share one, and which are trained."""
+
+    def lines(self):
+        text = (self.dir / "net.yaml").read_text()
+        return [re.sub(r" *#.*", "", line) for line in text.split("\n") if "name:" in line]
+
+    def test_freeze(self):
+        path = self.write(net())
+        out, _ = self.convert(path, "--freeze", "a", "--format", "json")
+        self.assertEqual(json.loads(out)["parameters"], 8)
+        self.assertEqual(self.lines()[0], "  - {name: a, kind: dense, out: 4, train: false}")
+        (self.dir / "net.yaml").unlink()
+        (self.dir / "net.safetensors").unlink()
+        self.assertIn("--freeze: 'conv*' matches no layer of the model",
+                      self.refusal(path, "--freeze", "conv*"))
+
+    def test_names(self):
+        path = self.write(net())
+        state = self.dir / "state.safetensors"
+        state.write_bytes(safetensors({"a.weight": ([4, 3], [0.0] * 12),
+                                       "c.weight": ([1], [0.0])}))
+        err = self.refusal(path, "--names", state)
+        self.assertIn(f"1 parameters of {state} are not in the file (c.weight): the exporter "
+                      "folded them, or merged equal values: export again with "
+                      "ringpipe_export.py", err)
+        self.assertIn("are not in the file", self.convert(path, "--names", state,
+                                                          "--accept-folded")[0])
+        self.assertIn("is one of the files that are read",
+                      self.refused("import", path, "-o", self.dir / "n.yaml", "--weights", state,
+                                   "--names", state, "--yes"))
+        self.assertIn("none.safetensors",
+                      self.refused("import", path, "-o", self.dir / "n.yaml", "--weights",
+                                   self.dir / "n.safetensors", "--names",
+                                   self.dir / "none.safetensors"))
+
+    def tied(self):
+        """Two linear layers that have one weight."""
+        return onnx.model(
+            [onnx.node("Gemm", ["x", "a.weight"], ["h"], name="/a/Gemm"),
+             onnx.node("Gemm", ["h", "a.weight"], ["r"], name="/b/Gemm"),
+             onnx.node("Gemm", ["r", "c.weight"], ["y"], name="/c/Gemm")],
+            [onnx.tensor("a.weight", (3, 3), range(9)), onnx.tensor("c.weight", (3, 3), range(9))],
+            [onnx.value("x", ("batch", 3))], [onnx.value("y", ("batch", 3))])
+
+    def test_tied(self):
+        path = self.write(self.tied())
+        out, _ = self.convert(path, "--format", "json")
+        told = json.loads(out)
+        self.assertEqual((told["tied"], told["tensors"]), ([["a.weight", "b.weight"]], 2))
+        self.assertIn("names: {weight: a.weight}", self.lines()[1])
+        out, _ = self.convert(path, "--untie", "--format", "json", "--yes")
+        told = json.loads(out)
+        self.assertEqual((told["tied"], told["tensors"]), ([], 3))
+        tensors = npz.read_safetensors(self.dir / "net.safetensors")
+        self.assertEqual(tensors["a.weight"], tensors["b.weight"])
+        self.assertIn("tied", self.refused("import", path, "-o", self.dir / "n.yaml", "--weights",
+                                           self.dir / "n.safetensors", "--tied", "all"))
+
+
+class Check(Files):
+    """--check: the outputs of another framework."""
+
+    X = [1.0, 2.0, 3.0, -1.0, 0.5, 0.25]
+    Y = [5.5, 5.5, 2.375, 2.375]
+
+    def arrays(self, arrays, compression=zipfile.ZIP_STORED):
+        with zipfile.ZipFile(self.dir / "check.npz", "w", compression) as file:
+            for name, (kind, shape, numbers) in arrays.items():
+                npz.write_npy(self.dir / "one.npy", kind, shape, numbers)
+                file.write(self.dir / "one.npy", name + ".npy")
+        return self.dir / "check.npz"
+
+    def usual(self, **changes):
+        return {"x/x": ("f4", (2, 3), self.X), "eval": ("f4", (2, 2), self.Y), **changes}
+
+    def test_equal_outputs(self):
+        path = self.write(net())
+        for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            arrays = self.arrays(self.usual(), compression)
+            out, _ = self.convert(path, "--check", arrays, "--yes")
+            self.assertIn(f"{arrays}: 2 samples, largest relative error", out)
+        arrays = self.arrays(self.usual(eval=("f8", (2, 2), self.Y)))
+        out, _ = self.convert(path, "--check", arrays, "--yes", "--format", "json")
+        told = json.loads(out)["check"]
+        self.assertEqual(told["samples"], 2)
+        self.assertLessEqual(told["error"], 1e-6)
+
+    def test_other_outputs(self):
+        arrays = self.arrays(self.usual(eval=("f4", (2, 2), [*self.Y[:3], 2.376])))
+        out, err = self.convert(self.write(net()), "--check", arrays, code=2)
+        self.assertIn("the imported net computes something else: the largest relative error is "
+                      "0.00018, expected at most 0.0001", err)
+        self.assertIn("2 samples", out)
+        self.assertTrue((self.dir / "net.yaml").exists())
+
+    def test_a_softmax_at_the_end(self):
+        for op, function in (("Softmax", lambda x: x), ("LogSoftmax", math.log)):
+            data = onnx.model(
+                [onnx.node("Gemm", ["x", "a.weight"], ["h"]), onnx.node(op, ["h"], ["y"])],
+                [onnx.tensor("a.weight", (3, 2), [1, 0, 0, 1, 0, 0])],
+                [onnx.value("x", ("batch", 3))], [onnx.value("y", ("batch", 2))])
+            wanted = []
+            for a, b in ((1.0, 2.0), (-1.0, 0.5)):
+                total = math.exp(a) + math.exp(b)
+                wanted += [function(math.exp(a) / total), function(math.exp(b) / total)]
+            arrays = self.arrays(self.usual(eval=("f4", (2, 2), wanted)))
+            self.convert(self.write(data), "--check", arrays, "--yes")
+
+    def test_ids(self):
+        data = onnx.model([onnx.node("Gather", ["e.weight", "tokens"], ["y"])],
+                          [onnx.tensor("e.weight", (5, 2), range(10))],
+                          [onnx.value("tokens", ("batch", 3), onnx.INT64)],
+                          [onnx.value("y", ("batch", 3, 2))])
+        path = self.write(data)
+        good = {"x/tokens": ("i8", (1, 3), [4, 0, 2]), "eval": ("f4", (1, 3, 2),
+                                                              [8, 9, 0, 1, 4, 5])}
+        self.convert(path, "--check", self.arrays(good))
+        bad = {**good, "x/tokens": ("f4", (1, 3), [4, 0, 2])}
+        _, err = self.convert(path, "--check", self.arrays(bad), "--yes", code=2)
+        self.assertIn("x/tokens has floats, expected whole numbers", err)
+        bad = {**good, "x/tokens": ("i8", (1, 3), [4, -1, 2])}
+        _, err = self.convert(path, "--check", self.arrays(bad), "--yes", code=2)
+        self.assertIn("value 1 of sample 0 is -1", err)
+
+    def test_files_that_do_not_fit(self):
+        path = self.write(net())
+        for arrays, words in (
+            ({"eval": ("f4", (2, 2), self.Y)}, "has no array 'x/x'"),
+            ({"x/x": ("f4", (2, 3), self.X)}, "has no array 'eval'"),
+            (self.usual(eval=("f4", (2, 1), self.Y[:2])), "a sample has 1 values, expected the "
+                                                          "net's 2"),
+            (self.usual(eval=("f4", (1, 2), self.Y[:2])), "x/x has 2 samples, eval has 1"),
+            (self.usual(**{"x/x": ("f4", (2, 2), self.X[:4])}), "another shape than the input"),
+            (self.usual(eval=("f4", (2, 2), [*self.Y[:3], float("nan")])), "is not finite"),
+        ):
+            _, err = self.convert(path, "--check", self.arrays(arrays), "--yes", code=2)
+            self.assertIn(words, err)
+
+    def test_damaged_files(self):
+        path = self.write(net())
+        whole = self.arrays(self.usual()).read_bytes()
+        packed = self.arrays(self.usual(), zipfile.ZIP_DEFLATED).read_bytes()
+        broken = self.dir / "broken.npz"
+        flipped = bytearray(whole)
+        flipped[whole.index(b"NUMPY") + 130] ^= 1  # a number: the checksum finds it
+        for data in (b"", b"no archive", whole[:100], whole[: len(whole) // 2],
+                     packed[: len(packed) // 2], bytes(flipped),
+                     whole.replace(b"NUMPY", b"NUMPI")):
+            broken.write_bytes(data)
+            err = self.refusal(path, "--check", broken)
+            self.assertIn("broken.npz", err)
+        with zipfile.ZipFile(broken, "w") as file:
+            file.writestr("eval.txt", "none")
+        self.assertIn("expected arrays NAME.npy only", self.refusal(path, "--check", broken))
+        self.assertIn("none.npz", self.refusal(path, "--check", self.dir / "none.npz"))
+
+
+@unittest.skipUnless(TORCH, "no Python here has torch (python3-torch)")
+class Exported(Files):
+    """ringpipe_export.py, and the files that it writes."""
+
+    def test_a_net_with_norms_and_dropout(self):
+        found = subprocess.run(
+            [TORCH, "-c", EXPORT, str(SOURCE / "host/onnx"), str(self.dir / "net")],
+            capture_output=True, text=True, timeout=patient(120), check=False)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertEqual(found.stdout.split(), ["[]", "True"], "missing names; statistics moved")
+        out, _ = self.convert(self.dir / "net/model.onnx", "--names",
+                              self.dir / "net/state.safetensors", "--check",
+                              self.dir / "net/check.npz", "--format", "json")
+        told = json.loads(out)
+        self.assertEqual(told["fused"], {"conv2d": 1, "batchnorm": 1, "relu": 1, "dropout": 1,
+                                         "flatten": 1, "dense": 1})
+        self.assertLessEqual(told["check"]["error"], 1e-5)
+        state = npz.read_safetensors(self.dir / "net/state.safetensors")
+        self.assertEqual(state, npz.read_safetensors(self.dir / "net.safetensors"))
 
 
 class External(Files):
@@ -262,7 +483,8 @@ cut: []
 """)
         self.ringpipe("train", run, "--out", self.dir / out)
         losses = [step["loss"] for step in steps_of(self.dir / out / "log.jsonl")]
-        return json.loads(text), losses, npz.read_safetensors(self.dir / out / "weights.safetensors")
+        weights = npz.read_safetensors(self.dir / out / "weights.safetensors")
+        return json.loads(text), losses, weights
 
     def test_block(self):
         self.rng = random.Random(7)
@@ -272,7 +494,7 @@ cut: []
             npz.write_npy(self.dir / f"y_{part}.npy", "f4", (5, 3), self.draw(5, 3))
         told, fused, weights = self.train(path, "fused")
         self.assertEqual(told["elementary"], {})
-        self.assertEqual(told["kinds"]["attention"], 1)
+        self.assertEqual(told["fused"]["attention"], 1)
         told, losses, others = self.train(path, "unfused", "--no-fuse")
         self.assertEqual(told["elementary"], {"MatMul": 5, "Add": 5, "Mul": 3, "Softmax": 1,
                                               "Div": 1, "Erf": 1, "ReduceMean": 1})
@@ -390,8 +612,10 @@ for each in NETS:
 load_tests = few_when_short(
     "Small.test_both_files_are_written", "Small.test_all_reasons_come_at_once",
     "Small.test_damaged_files", "Small.test_elementary", "External.test_refusals",
-    "Unfused.test_block", "Reference.test_gpt_mini",
-    sanitized=("Small.test_json", "Small.test_shapes"))
+    "Unfused.test_block", "Reference.test_gpt_mini", "Options.test_tied",
+    "Check.test_equal_outputs", "Check.test_other_outputs", "Check.test_damaged_files",
+    "Exported.test_a_net_with_norms_and_dropout",
+    sanitized=("Small.test_json", "Small.test_shapes", "Options.test_names"))
 
 if __name__ == "__main__":
     main()

@@ -1,92 +1,10 @@
 /* The passes on small graphs: shapes, constants, names, layers, and all reasons at once. */
-#include "onnx_bytes.h"
-
-#include "onnx/import.h"
+#include "small_graph.h"
 
 static const int64_t image[] = {-1, 3, 8, 8};
 
-static bytes graph;
-static bool no_fuse;
-
-static int begin(void **state) {
-    (void)state;
-    graph.count = 0;
-    no_fuse = false;
-    return 0;
-}
-
-static void add_tensor(const char *name, uint32_t rank, const int64_t *dim) {
-    const bytes t = tensor(name, 1, rank, dim, NULL);
-    put_part(&graph, GRAPH_INITIALISER, &t);
-}
-
-static void add_floats(const char *name, uint32_t count, const float *data) {
-    const bytes t = tensor(name, 1, count == 1 ? 0 : 1, (const int64_t[]){count}, data);
-    put_part(&graph, GRAPH_INITIALISER, &t);
-}
-
-static void add_ints(const char *name, uint32_t count, const int64_t *data) {
-    const bytes t = tensor(name, 7, 1, (const int64_t[]){count}, data);
-    put_part(&graph, GRAPH_INITIALISER, &t);
-}
-
-static void add_node(const char *op, const char *inputs, const char *outputs) {
-    const bytes n = node(op, inputs, outputs);
-    put_part(&graph, GRAPH_NODE, &n);
-}
-
-static void add_node_ints(const char *op, const char *inputs, const char *outputs, const char *name,
-                          uint32_t count, const int64_t *list) {
-    bytes n = node(op, inputs, outputs);
-    const bytes a = count == 0 ? attribute_int(name, *list) : attribute_ints(name, count, list);
-    put_part(&n, NODE_ATTRIBUTE, &a);
-    put_part(&graph, GRAPH_NODE, &n);
-}
-
-static void add_ends(int32_t type, uint32_t rank, const int64_t *dim, const char *output) {
-    const bytes in = value("x", type, rank, dim);
-    const bytes out = value(output, 1, 0, NULL);
-    put_part(&graph, GRAPH_INPUT, &in);
-    put_part(&graph, GRAPH_OUTPUT, &out);
-}
-
-/* Analyses the graph; the text of the layers is compared without its comments, and with every
- * reason otherwise. */
 static void expect_import(const rp_onnx_given_shape *shape, const char *want) {
-    const bytes b = model_of(&graph, 17);
-    const rp_onnx_options options = {.shapes = shape,
-                                     .shape_count = shape != NULL,
-                                     .budget = RP_ONNX_BUDGET,
-                                     .no_fuse = no_fuse};
-    rp_arena arena;
-    rp_onnx_model *model;
-    rp_onnx_import import;
-    static char found[1 << 14];
-    size_t used = 0;
-    rp_arena_init(&arena, "test", 64 << 20);
-    assert_int_equal(rp_onnx_open_bytes(&arena, b.at, b.count, "net.onnx", &model), RP_OK);
-    assert_int_equal(rp_onnx_analyse(&arena, model, &options, &import), RP_OK);
-    assert_true((import.text != NULL) == (import.refusals.count == 0));
-    for (const char *at = import.text ? import.text : ""; *at;) {
-        const size_t line = strcspn(at, "\n");
-        size_t length = strcspn(at, "#\n");
-        while (length > 0 && at[length - 1] == ' ') {
-            length--;
-        }
-        if (length > 0) {
-            used += (size_t)snprintf(found + used, sizeof found - used, "%.*s\n", (int)length, at);
-        }
-        at += line + (at[line] == '\n');
-    }
-    for (uint32_t i = 0; i < import.refusals.count; i++) {
-        const rp_onnx_finding *f = &import.refusals.item[i];
-        used += (size_t)snprintf(found + used, sizeof found - used, "%s: %s\n",
-                                 f->op ? f->op : f->topic, f->text);
-    }
-    found[used] = '\0';
-    assert_string_equal(found, want);
-    rp_onnx_close(&model);
-    rp_arena_finish(&arena);
+    expect_with(&(rp_onnx_options){.shapes = shape, .shape_count = shape != NULL}, want);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -333,7 +251,12 @@ static void folded_weights_are_named(void **state) {
     add_node_ints("Gemm", "x onnx::Gemm_7", "y", "transB", 0, (const int64_t[]){1});
     add_ends(1, 2, (const int64_t[]){-1, 4}, "y");
     expect_import(NULL, "parameter: initialiser onnx::Gemm_7 has no name of a module: constants "
-                        "were folded (export with do_constant_folding=False)\n");
+                        "were folded; export again with ringpipe_export.py, or "
+                        "do_constant_folding=False; --accept-folded trains it as it is\n");
+    expect_with(&(rp_onnx_options){.accept_folded = true},
+                "input: [4]\n"
+                "layers:\n"
+                "  - {name: y, kind: dense, out: 2, bias: false}\n");
 }
 
 static void merged_weights_are_named(void **state) {
@@ -345,9 +268,19 @@ static void merged_weights_are_named(void **state) {
     add_node_ints("Gemm", "h a.weight b.bias", "y", "transB", 0, (const int64_t[]){1});
     add_ends(1, 2, (const int64_t[]){-1, 4}, "y");
     expect_import(NULL,
-                  "parameter: a.weight is the weight of layers a and dense: equal values were "
-                  "merged by the exporter, or the net shares it in a way that cannot be "
-                  "trained here\n");
+                  "parameter: a.weight is the weight of layers a and y: equal values were merged "
+                  "by the exporter (export again with ringpipe_export.py), or the net shares it "
+                  "(--tied accept)\n");
+    expect_with(&(rp_onnx_options){.accept_tied = true},
+                "input: [4]\n"
+                "layers:\n"
+                "  - {name: a, kind: dense, out: 4}\n"
+                "  - {name: y, kind: dense, out: 4, names: {weight: a.weight, bias: b.bias}}\n");
+    expect_with(&(rp_onnx_options){.untie = true},
+                "input: [4]\n"
+                "layers:\n"
+                "  - {name: a, kind: dense, out: 4}\n"
+                "  - {name: y, kind: dense, out: 4, names: {bias: b.bias}}\n");
 }
 
 static void a_missing_parameter_is_named(void **state) {
@@ -359,14 +292,59 @@ static void a_missing_parameter_is_named(void **state) {
     put_text(&entry, 1, "pkg.torch.export.ExportedProgram.graph_signature");
     put_text(&entry, 2,
              "# inputs\np_a_weight: PARAMETER target='a.weight'\np_n_weight: PARAMETER "
-             "target='n.weight'\nb_bn: BUFFER target='bn.running_mean' persistent=True\n");
+             "target='n.weight'\np_bn_weight: PARAMETER target='bn.weight'\nb_bn: BUFFER "
+             "target='bn.running_mean' persistent=True\n");
     put_part(&graph, 16, &entry);
     expect_import(NULL,
                   "parameter: 1 batch normalisations were folded into convolutions (bn): export "
-                  "again with torch.onnx.export(..., dynamo=True, optimize=False)\n"
+                  "again with ringpipe_export.py, or torch.onnx.export(..., dynamo=True, "
+                  "optimize=False); --accept-folded trains what is left\n"
                   "parameter: 1 parameters are not in the file (n.weight): the exporter folded "
-                  "them, or merged equal values: export again with torch.onnx.export(..., "
-                  "dynamo=True, optimize=False)\n");
+                  "them, or merged equal values: export again with ringpipe_export.py, or "
+                  "torch.onnx.export(..., dynamo=True, optimize=False)\n");
+    expect_with(&(rp_onnx_options){.accept_folded = true},
+                "input: [4]\n"
+                "layers:\n"
+                "  - {name: a, kind: dense, out: 4, bias: false}\n");
+}
+
+/* A list of names says what is a parameter, and what the file should have. */
+static void names_of_a_state(void **state) {
+    (void)state;
+    static const float two[] = {2.0f, 2.0f, 2.0f, 2.0f};
+    static const char *const names[] = {"a.weight", "gain", "n.weight"};
+    add_floats("gain", 4, two);
+    add_tensor("a.weight", 2, (const int64_t[]){4, 4});
+    add_node("Neg", "gain", "g");
+    add_node("Mul", "x g", "m");
+    add_node_ints("Gemm", "m a.weight", "y", "transB", 0, (const int64_t[]){1});
+    add_ends(1, 2, (const int64_t[]){-1, 4}, "y");
+    expect_with(&(rp_onnx_options){.names = names, .name_count = 3, .names_file = "s.safetensors"},
+                "Neg: it computes with weights before a layer, or with constants that are too "
+                "large: node /g/Neg (output g)\n"
+                "parameter: 1 parameters of s.safetensors are not in the file (n.weight): the "
+                "exporter folded them, or merged equal values: export again with "
+                "ringpipe_export.py, or torch.onnx.export(..., dynamo=True, optimize=False)\n");
+}
+
+static void layers_are_frozen(void **state) {
+    (void)state;
+    static const char *const patterns[] = {"a", "b*"};
+    add_tensor("a.weight", 2, (const int64_t[]){4, 4});
+    add_tensor("b.1.weight", 2, (const int64_t[]){4, 4});
+    add_tensor("c.weight", 2, (const int64_t[]){4, 4});
+    add_node_ints("Gemm", "x a.weight", "s", "transB", 0, (const int64_t[]){1});
+    add_node_ints("Gemm", "s b.1.weight", "t", "transB", 0, (const int64_t[]){1});
+    add_node_ints("Gemm", "t c.weight", "y", "transB", 0, (const int64_t[]){1});
+    add_ends(1, 2, (const int64_t[]){-1, 4}, "y");
+    expect_with(&(rp_onnx_options){.freeze = patterns, .freeze_count = 2},
+                "input: [4]\n"
+                "layers:\n"
+                "  - {name: a, kind: dense, out: 4, bias: false, train: false}\n"
+                "  - {name: b.1, kind: dense, out: 4, bias: false, train: false}\n"
+                "  - {name: c, kind: dense, out: 4, bias: false}\n");
+    expect_with(&(rp_onnx_options){.freeze = (const char *const[]){"d*"}, .freeze_count = 1},
+                "option: --freeze: 'd*' matches no layer of the model\n");
 }
 
 static void the_batch_is_not_moved(void **state) {
@@ -377,9 +355,9 @@ static void the_batch_is_not_moved(void **state) {
     add_node("ReduceSum", "x axes", "s");
     add_node("Add", "r s", "y");
     add_ends(1, 3, (const int64_t[]){-1, 4, 5}, "y");
-    expect_import(NULL, "Relu: it reads [5, 4, 5] arranged as [4, 5, 5], which no layer does "
-                        "here: node /r/Relu (output r)\n"
-                        "ReduceSum: it sums over the batch: node /s/ReduceSum (output s)\n");
+    expect_import(NULL, "ReduceSum: it sums over the batch: node /s/ReduceSum (output s)\n"
+                        "Add: it moves, divides or joins samples of the batch: node /y/Add "
+                        "(output y)\n");
 }
 
 /* ---- elementary layers ----------------------------------------------------------------------- */
@@ -423,9 +401,9 @@ static void operators_become_layers(void **state) {
                         "  - {name: d, kind: div, from: [e, net]}\n"
                         "  - {name: p, kind: pow, exponent: 2}\n"
                         "  - {name: s, kind: sum, axes: [1], keep: true}\n"
-                        "  - {name: constant, kind: constant, shape: [1], value: 2}\n"
-                        "  - {name: m, kind: max, from: [s, constant]}\n"
-                        "  - {name: y, kind: sub, from: [d, m]}\n");
+                        "  - {name: m.constant, kind: constant, shape: [1], value: 2}\n"
+                        "  - {name: m.max, kind: max, from: [s, m.constant]}\n"
+                        "  - {name: y, kind: sub, from: [d, m.max]}\n");
 }
 
 /* A product with a weight is one layer, or two with --no-fuse. */
@@ -493,6 +471,8 @@ int main(void) {
         cmocka_unit_test_setup(arrangements_become_layers, begin),
         cmocka_unit_test_setup(operators_become_layers, begin),
         cmocka_unit_test_setup(nothing_is_fused, begin),
+        cmocka_unit_test_setup(names_of_a_state, begin),
+        cmocka_unit_test_setup(layers_are_frozen, begin),
         cmocka_unit_test_setup(given_shapes_are_parsed, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

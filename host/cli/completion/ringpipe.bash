@@ -101,7 +101,7 @@ _ringpipe_options() {
     "data fetch") echo --to --from --format --quiet --verbose --help ;;
     "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
     "data split") echo --sites --by --seed --least --out --set --yes --format --quiet --verbose --help ;;
-    "import") echo --out --weights --shape --no-fuse --yes --format --quiet --verbose --help ;;
+    "import") echo --out --weights --shape --names --freeze --untie --tied --accept-folded --no-fuse --check --yes --format --quiet --verbose --help ;;
     "inspect") echo --format --input --classes --shape --quiet --verbose --help ;;
     "list") echo --format --quiet --verbose --help ;;
     "ringpipe-agent") echo --listen --host --board --keys --enrol --roster --threads --name --slots --install --revert --last-words --reboot --once --warm --sample --quiet --verbose --help --version ;;
@@ -118,6 +118,7 @@ _ringpipe_value() {
     *" --board") _ringpipe_words "$(_ringpipe_names boards "")" "$3" ;;
     *" --by") : ;;
     *" --cache") _ringpipe_dirs "$3" ;;
+    *" --check") _ringpipe_files "npz" "$3" ;;
     *" --chunks") : ;;
     *" --classes") : ;;
     *" --dial") : ;;
@@ -129,6 +130,7 @@ _ringpipe_value() {
     "predict --format") _ringpipe_words "text csv json" "$3" ;;
     "draw --format") _ringpipe_words "text svg" "$3" ;;
     *" --format") _ringpipe_words "text json" "$3" ;;
+    *" --freeze") : ;;
     *" --from") _ringpipe_words "https:// http:// file://" "$3" ;;
     *" --group") : ;;
     *" --host") : ;;
@@ -147,6 +149,7 @@ _ringpipe_value() {
     *" --micro") : ;;
     *" --minutes") : ;;
     *" --name") : ;;
+    *" --names") _ringpipe_files "safetensors" "$3" ;;
     *" --node") : ;;
     "image --out") _ringpipe_files "img" "$3" ;;
     "bundle --out") _ringpipe_files "rpb" "$3" ;;
@@ -180,6 +183,7 @@ _ringpipe_value() {
     *" --text") return 1 ;;
     *" --text-file") _ringpipe_dirs "$3" ;;
     *" --threads") : ;;
+    *" --tied") _ringpipe_words "refuse accept" "$3" ;;
     *" --to") _ringpipe_dirs "$3" ;;
     *" --token-file") _ringpipe_files "*" "$3" ;;
     *" --tokens") : ;;
