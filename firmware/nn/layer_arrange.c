@@ -289,7 +289,7 @@ static rp_axes_operand picked(const rp_layer_call *call, const rp_tensor *x,
     return out;
 }
 
-/* The elements of y, or dy, for a run whose first index is number `at`. */
+/* The elements of y, or dy, for a run that begins at index number `at`. */
 static rp_axes_operand placed(const rp_layer_call *call, const rp_tensor *y, uint32_t at) {
     const gather_spec *spec = call->layer->spec;
     rp_axes_operand out = operand(y, &call->plan->out);

@@ -12,6 +12,8 @@
 #include "onnx/symbols.h"
 #include "onnx/tensor.h"
 
+enum { INDICES_MAX = 1 << 16 /* of a gather in a model file */ };
+
 /* The largest `value` of a constant. */
 #define VALUE_MAX 1e29f /* a model file may state values up to 1e30 */
 
@@ -100,6 +102,10 @@ static rp_err take_part(const rp_onnx_visit *visit, uint32_t axis, int64_t start
     int64_t *index;
     char *keys;
     rp_err err;
+    if (step != 1 && count > INDICES_MAX) {
+        *done = false;
+        return rp_onnx_refuse(visit, "it takes too many elements with a step");
+    }
     if (step == 1 || count == 1) {
         RP_TRY(rp_arena_printf(arena, &keys, "axis: %u, start: %" PRId64 ", end: %" PRId64, axis,
                                start, start + count));
@@ -172,6 +178,14 @@ static float number_at(const rp_onnx_graph *graph, const rp_onnx_value *value,
     return value->whole ? (float)rp_onnx_int_of(graph, view, i) : rp_onnx_float_of(graph, view, i);
 }
 
+/* Looking at all elements of a constant costs budget. */
+static bool can_look(rp_onnx_graph *graph, const rp_onnx_view *view) {
+    const uint64_t cost = view->dims.count * (view->depth + 1);
+    const bool can = view->dims.count <= RP_ONNX_CONST_MAX && cost <= graph->budget;
+    graph->budget -= can ? cost : 0;
+    return can;
+}
+
 static numbers look_at(const rp_onnx_graph *graph, const rp_onnx_value *value,
                        const rp_onnx_view *view) {
     numbers out = {.uniform = true, .first = number_at(graph, value, view, 0)};
@@ -217,6 +231,10 @@ fail:
 static rp_err emit_constant(const rp_onnx_visit *visit, const rp_onnx_value *value,
                             const rp_onnx_view *view, const char *shape, uint32_t *layer,
                             bool *done) {
+    if (!can_look(visit->graph, view)) {
+        *done = false;
+        return rp_onnx_refuse(visit, "its constants are too large");
+    }
     const numbers all = look_at(visit->graph, value, view);
     const bool stated = all.uniform && fabsf(all.first) <= VALUE_MAX;
     char *keys;
@@ -268,8 +286,8 @@ static rp_err read_still(const rp_onnx_visit *visit, const rp_onnx_value *value,
     const char *shape;
     rp_err err;
     *done = false;
-    if (view->dims.count == 0 || view->dims.count > RP_ONNX_CONST_MAX) {
-        return rp_onnx_refuse(visit, "one of its constants is too large");
+    if (view->dims.count == 0) {
+        return rp_onnx_refuse(visit, "one of its constants is empty");
     }
     RP_TRY(rp_onnx_element_list(visit->graph->arena, "shape", scalar ? &one : view->dims.dim + skip,
                                 scalar ? 1 : view->dims.rank - skip, &shape));
@@ -358,10 +376,10 @@ rp_err rp_onnx_element_steps(const rp_onnx_visit *visit, const rp_onnx_view *vie
 }
 
 /* Whether a constant with a row for each sample has the same row for all. */
-static bool is_repeated(const rp_onnx_graph *graph, const rp_onnx_value *value) {
+static bool is_repeated(rp_onnx_graph *graph, const rp_onnx_value *value) {
     const rp_onnx_dims *dims = &value->view->dims;
     const uint64_t row = dims->count / (uint64_t)graph->batch;
-    bool same = dims->dim[0] == graph->batch && dims->count <= RP_ONNX_CONST_MAX;
+    bool same = dims->dim[0] == graph->batch && can_look(graph, value->view);
     for (uint64_t i = row; same && i < dims->count; i++) {
         same = number_at(graph, value, value->view, i) ==
                number_at(graph, value, value->view, i % row);

@@ -306,7 +306,7 @@ rp_err rp_onnx_graph_init(rp_arena *arena, const rp_onnx_model *model, const rp_
                            .model = model,
                            .batch = batch,
                            .value_count = model->value_count,
-                           .value_room = model->value_count + model->node_count + 1,
+                           .value_room = model->value_count + 2 * model->node_count + 1,
                            .layer_count = model->input_count,
                            .layer_room = model->input_count + 1,
                            .budget = budget,
