@@ -11,72 +11,67 @@ import onnxruntime
 
 
 def read_safetensors(path):
-    """Names with arrays, and the metadata."""
+    """Names with arrays."""
     raw = Path(path).read_bytes()
     (size,) = struct.unpack("<Q", raw[:8])
     header = json.loads(raw[8 : 8 + size])
-    meta = header.pop("__metadata__", {})
+    header.pop("__metadata__", None)
     out = {}
     for name, entry in header.items():
         first, end = (8 + size + at for at in entry["data_offsets"])
         out[name] = np.frombuffer(raw[first:end], "<f4").reshape(entry["shape"])
-    return out, meta
+    return out
 
 
-def run(ask):
-    """Checks the model, runs it on drawn samples, and writes these and its outputs."""
-    path = ask["onnx"]
-    onnx.checker.check_model(path, full_check=True)
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+def draw_inputs(session, ask):
+    """Values for each input; ids end with padding, of another length in each sample."""
     draw = np.random.default_rng(5)
     inputs = {}
     for value in session.get_inputs():
         shape = [ask["samples"], *value.shape[1:]]
         if value.type == "tensor(int64)":
-            ids = draw.integers(1, ask["tokens"], shape)
-            for row in range(1, ask["samples"]):  # padding at the end, of another length each
-                ids[row, shape[1] - row :] = 0
-            inputs[value.name] = ids
+            inputs[value.name] = draw.integers(1, ask["tokens"], shape)
+            for row in range(1, ask["samples"]):
+                inputs[value.name][row, shape[1] - row :] = 0
         else:
             inputs[value.name] = draw.standard_normal(shape).astype("f4")
-    y = session.run(None, inputs)
+    return inputs
+
+
+def run(ask):
+    """Checks the models, runs some of them on drawn samples, and writes these and the outputs."""
+    folder = Path(ask["folder"])
+    for name in ask["nets"] + ask["check"]:
+        onnx.checker.check_model(folder / f"{name}.onnx", full_check=True)
+    for name in ask["nets"]:
+        session = onnxruntime.InferenceSession(folder / f"{name}.onnx",
+                                               providers=["CPUExecutionProvider"])
+        inputs = draw_inputs(session, ask)
+        y = session.run(None, inputs)
+        (folder / f"{name}.raw").write_bytes(y[0].astype("<f4").tobytes())
     kind = "<i4" if next(iter(inputs.values())).dtype == np.int64 else "<f4"
-    Path(ask["x"]).write_bytes(np.concatenate(list(inputs.values()), 1).astype(kind).tobytes())
-    Path(ask["y"]).write_bytes(y[0].astype("<f4").tobytes())
-    return {"outputs": len(y), "inputs": list(inputs), "shape": list(y[0].shape),
-            "names": [value.name for value in session.get_outputs()],
-            "batch": session.get_inputs()[0].shape[0]}
-
-
-def compare(ask):
-    """The largest difference of two files of numbers, and the largest number."""
-    a, b = (np.frombuffer(Path(ask[key]).read_bytes(), "<f4").astype("f8") for key in ("a", "b"))
-    if a.shape != b.shape or not np.isfinite(a).all() or not np.isfinite(b).all():
-        return {"difference": None, "largest": None, "spread": 0}
-    return {"difference": float(np.abs(a - b).max()), "largest": float(np.abs(a).max()),
-            "spread": float(a.std())}
+    (folder / "x.raw").write_bytes(
+        np.concatenate(list(inputs.values()), 1).astype(kind).tobytes())
+    return {"outputs": len(y), "inputs": list(inputs), "batch": session.get_inputs()[0].shape[0]}
 
 
 def load(ask):
-    """A torchvision net takes the file with strict=True but for counters; its outputs."""
+    """A torchvision net takes the file with strict=True; its outputs."""
     import torch
     import torchvision
+    folder = Path(ask["folder"])
     net = getattr(torchvision.models, ask["net"])(num_classes=ask["classes"])
-    tensors, meta = read_safetensors(ask["weights"])
-    state = {name: torch.from_numpy(value.copy()) for name, value in tensors.items()}
-    own = net.state_dict()
-    for name in own:
-        if name.endswith("num_batches_tracked"):
-            state[name] = own[name]
-    net.load_state_dict(state, strict=True)
-    shape = [ask["samples"], *ask["shape"]]
-    x = torch.from_numpy(np.frombuffer(Path(ask["x"]).read_bytes(), "<f4").reshape(shape).copy())
+    tensors = read_safetensors(folder / "s.safetensors")
+    net.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()},
+                        strict=True)
+    x = np.frombuffer((folder / "x.raw").read_bytes(), "<f4")
+    x = torch.from_numpy(x.reshape(ask["samples"], *ask["shape"]).copy())
     with torch.no_grad():
         y = net.eval()(x)
-    Path(ask["torch"]).write_bytes(y.numpy().astype("<f4").tobytes())
-    return {"tensors": len(tensors), "meta": meta}
+    (folder / "torch.raw").write_bytes(y.numpy().astype("<f4").tobytes())
+    return {"tensors": len(tensors)}
 
 
 if __name__ == "__main__":
     question = json.load(sys.stdin)
-    json.dump({"run": run, "compare": compare, "load": load}[question["do"]](question), sys.stdout)
+    json.dump({"run": run, "load": load}[question["do"]](question), sys.stdout)
