@@ -163,7 +163,7 @@ PURPOSES = {
     "verbs-compare": ("plan", "profile", "sim", "lab", "draw"),
     "verbs-boards": ("boards", "doctor", "tune", "keys", "image", "flash"),
     "verbs-update": ("bundle", "push", "slots", "validate", "revert"),
-    "verbs-files": ("import", "data", "inspect", "list"),
+    "verbs-files": ("import", "export", "data", "inspect", "list"),
 }
 
 

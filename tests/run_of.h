@@ -12,6 +12,7 @@ static inline const char *write_run(const char *more) {
     char text[1024];
     char *path;
     write_text("model.yaml", "input: data\n"
+                             "onnx: {inputs: [x], outputs: [y]}\n"
                              "layers:\n"
                              "  - {name: fc1, kind: dense, out: 8}\n"
                              "  - {name: fc2, kind: dense, out: 8}\n"

@@ -136,6 +136,9 @@ rp_err rp_config_write_whole(const rp_node *node, FILE *file) RP_MUST_CHECK;
 rp_err rp_config_replace(const rp_node *node, const char *path) RP_MUST_CHECK;
 /* Like rp_config_write(), into a text in the arena. */
 rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) RP_MUST_CHECK;
+/* Like rp_config_text(), for a map without the entry `key`, which it need not have. */
+rp_err rp_config_text_without(rp_arena *arena, const rp_node *map, const char *key,
+                              char **out) RP_MUST_CHECK;
 /* Writes `key:` and the node as a block below it. errors MEMORY */
 rp_err rp_config_put(rp_arena *arena, FILE *file, const char *key,
                      const rp_node *node) RP_MUST_CHECK;

@@ -148,6 +148,21 @@ fail:
     return err;
 }
 
+rp_err rp_config_text_without(rp_arena *arena, const rp_node *map, const char *key, char **out) {
+    rp_node rest = *map;
+    const rp_err err = RP_ARENA_NEW(arena, map->count + 1, &rest.items);
+    if (err != RP_OK) {
+        return err;
+    }
+    rest.count = 0;
+    for (uint32_t i = 0; i < map->count; i++) {
+        if (strcmp(map->items[i]->key, key) != 0) {
+            rest.items[rest.count++] = map->items[i];
+        }
+    }
+    return rp_config_text(arena, &rest, out);
+}
+
 /* Indents by hand because the writer starts at column 0. */
 rp_err rp_config_put(rp_arena *arena, FILE *file, const char *key, const rp_node *node) {
     char *text;

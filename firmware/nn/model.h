@@ -35,6 +35,10 @@ typedef struct {
     /* Number of inputs if there are several, else 0. The first layers are then slices of the data,
      * one for each input and with its name. */
     uint32_t input_count;
+    /* `onnx`: names in the ONNX model that the model came from, by input; NULL: the file has none
+     */
+    const char **onnx_input;
+    const char *onnx_output;
     uint32_t classes; /* meaning of `out: classes`, 0 = not known */
     uint32_t layer_count;
     rp_layer *layer;

@@ -9,4 +9,8 @@
 rp_err rp_model_read_input(rp_node *root, const rp_model_data *data, rp_model *model,
                            uint32_t size[RP_LAYER_INPUTS_MAX]) RP_MUST_CHECK;
 
+/* Reads `onnx: {inputs: [..], outputs: [..]}` into onnx_input and onnx_output. The inputs of the
+ * model are known. errors USAGE, MEMORY */
+rp_err rp_model_read_onnx(rp_arena *arena, rp_node *root, rp_model *model) RP_MUST_CHECK;
+
 #endif

@@ -274,6 +274,7 @@ rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data,
     RP_TRY(RP_ARENA_NEW(arena, 1, &model));
     model->classes = data->classes;
     RP_TRY(rp_model_read_input(root, data, model, size));
+    RP_TRY(rp_model_read_onnx(arena, root, model));
     rp_node *inputs = rp_node_find(root, "input");
     RP_TRY(rp_node_need(root, "layers"));
     const rp_node *layers = rp_node_find(root, "layers");

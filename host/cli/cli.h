@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/options.h"
+#include "base/shape.h"
 
 #define RP_CLI_WAIT_UNSAID UINT32_MAX
 
@@ -95,6 +96,12 @@ typedef struct {
     uint32_t number, steps, epochs, within_s;
 } rp_cli_round;
 
+/* Values of export. */
+typedef struct {
+    uint32_t opset;
+    bool train, merge;
+} rp_cli_export;
+
 /* The values of a command line. A member keeps its default if the verb has no such option. */
 typedef struct {
     rp_option_words words; /* positional arguments: RUN.yaml, SCHEDULE, ... */
@@ -121,6 +128,7 @@ typedef struct {
     rp_cli_onnx onnx;
     rp_cli_split split;
     rp_cli_round round;
+    rp_cli_export export;
     double minutes;        /* of tune */
     const char *to, *from; /* of data fetch */
     uint32_t vocab;        /* of data bpe */
@@ -171,6 +179,9 @@ rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args); /* doctor 
 /* Does the word name a model: a file that ends with .yaml or .yml, or a model of the zoo and not a
  * file? */
 bool rp_cli_is_model(const char *word);
+/* The shape of a sample that --input states, as in 3,32,32; NULL: none, with 0 dimensions.
+ * errors  USAGE */
+rp_err rp_cli_read_input(const char *text, rp_shape *out) RP_MUST_CHECK;
 /* inspect of a model. errors  USAGE and SHAPE as for a run with this model */
 rp_err rp_cli_inspect_model(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
 
@@ -181,7 +192,7 @@ rp_cli_action rp_verb_train, rp_verb_resume, rp_verb_eval, rp_verb_predict, rp_v
     rp_verb_boards_forget, rp_verb_image, rp_verb_flash, rp_verb_bundle, rp_verb_push,
     rp_verb_slots, rp_verb_validate, rp_verb_revert, rp_verb_keys_new, rp_verb_keys_show,
     rp_verb_keys_list, rp_verb_keys_trust, rp_verb_keys_untrust, rp_verb_data_fetch,
-    rp_verb_data_bpe, rp_verb_data_split, rp_verb_round, rp_verb_import, rp_verb_inspect,
-    rp_verb_list, rp_verb_view;
+    rp_verb_data_bpe, rp_verb_data_split, rp_verb_round, rp_verb_import, rp_verb_export,
+    rp_verb_inspect, rp_verb_list, rp_verb_view;
 
 #endif

@@ -145,7 +145,7 @@ static rp_err print_json(const rp_model *model, bool assumed) {
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
-static rp_err read_input(const char *text, rp_shape *out) {
+rp_err rp_cli_read_input(const char *text, rp_shape *out) {
     const char *at = text;
     char *end = NULL;
     *out = (rp_shape){0};
@@ -170,7 +170,7 @@ rp_err rp_cli_inspect_model(rp_arena *arena, const rp_cli_args *args) {
     const char *path;
     bool assumed;
     rp_err err;
-    RP_TRY(read_input(args->model.input, &data.sample));
+    RP_TRY(rp_cli_read_input(args->model.input, &data.sample));
     RP_TRY(rp_zoo_path(arena, args->words.item[0], &path));
     RP_TRY(rp_zoo_open(arena, path, &data, &assumed, &model));
     if (rp_cli_is_json(args)) {

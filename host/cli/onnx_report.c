@@ -109,12 +109,12 @@ static json_t *texts_json(const rp_onnx_findings *findings) {
     return list;
 }
 
-rp_err rp_cli_refuse_onnx(const rp_onnx_import *import) {
-    const uint32_t count = import->refusals.count + import->refusals.lost;
-    rp_print(stderr, "%s cannot be imported:\n", import->model->file);
-    print_findings(stderr, "  ", &import->refusals);
-    return rp_fail(RP_ERR_USAGE, "%s: nothing was written, for %u reason%s", import->model->file,
-                   count, count == 1 ? "" : "s");
+rp_err rp_cli_refuse(const char *file, const char *what, const rp_onnx_findings *findings) {
+    const uint32_t count = findings->count + findings->lost;
+    rp_print(stderr, "%s cannot be %s:\n", file, what);
+    print_findings(stderr, "  ", findings);
+    return rp_fail(RP_ERR_USAGE, "%s: nothing was written, for %u reason%s", file, count,
+                   count == 1 ? "" : "s");
 }
 
 /* ---- inspect --------------------------------------------------------------------------------- */

@@ -15,8 +15,10 @@ rp_err rp_cli_analyse_onnx(rp_arena *arena, const rp_cli_args *args, rp_onnx_mod
 rp_err rp_cli_print_onnx(rp_arena *arena, const rp_cli_args *args,
                          const rp_onnx_import *import) RP_MUST_CHECK;
 
-/* Prints up to 20 reasons on standard error, and fails. */
-rp_err rp_cli_refuse_onnx(const rp_onnx_import *import) RP_MUST_CHECK;
+/* Prints up to 20 reasons on standard error why `file` cannot be imported or exported, and fails.
+ * `what` is that word. */
+rp_err rp_cli_refuse(const char *file, const char *what,
+                     const rp_onnx_findings *findings) RP_MUST_CHECK;
 
 /* Prints what was imported, and the result of --check unless that is NULL. errors FORMAT, MEMORY */
 rp_err rp_cli_print_imported(const rp_cli_args *args, const rp_onnx_import *import,

@@ -5,7 +5,9 @@
 #include "cli/cli.h"
 #include "data/partition.h"
 #include "data/vocab.h"
+#include "export/export.h"
 #include "lab/lab.h"
+#include "onnx/model.h"
 #include "predict/beam.h"
 #include "push/several.h"
 
@@ -32,6 +34,8 @@ const rp_option rp_cli_options[] = {
           "The image; a folder for several boards, with --overlay or --system", "img"),
     VALUE(TEXT, "out", 'o', "FILE.rpb", out, 0, "The bundle (default: BOARD-RELEASE.rpb)", "rpb"),
     VALUE(TEXT, "out", 'o', "FILE.yaml", out, 0, "The model file to write", "yaml"),
+    VALUE(TEXT, "out", 'o', "FILE.onnx|FILE.safetensors", out, 0,
+          "The file to write, whose ending says as what", "net"),
     CHOICE("format", "text|json", format, "json: one object on standard output at the end", NULL),
     CHOICE("format", "text|svg", format, "How to draw", "svg"),
     CHOICE("format", "text|csv|json", format, "How to write the answers (default: text)", "csv"),
@@ -72,6 +76,10 @@ const rp_option rp_cli_options[] = {
          "Train what is left where the exporter folded parameters"),
     TEXT("check", "FILE.npz", onnx.check,
          "Compare the result with PyTorch's outputs for the inputs in the file"),
+    NUMBER("opset", "N", export.opset, RP_ONNX_OPSET_LAST,
+           "Version of ONNX's operators, 13 to 23 (default: 17)"),
+    FLAG("train", 0, export.train, "Write dropout and batch statistics as in training"),
+    FLAG("merge", 0, export.merge, "Add the corrections of lora to their weights"),
     CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
     FLAG("confusion", 0, model.confusion, "Print scores by class and the confusion table"),
     FLAG("bleu", 0, model.bleu, "Translate the part, and print the BLEU of the translations"),
@@ -80,6 +88,8 @@ const rp_option rp_cli_options[] = {
     TEXT("text", "TEXT", model.text, "Predict for this text instead of files"),
     NUMBER("tokens", "N", model.tokens, 65536,
            "Number of tokens that continue the text (default: 100)"),
+    VALUE(NUMBER, "tokens", 0, "N", model.tokens, 1 << 30,
+          "Number of token ids, for a model file that reads ids", "ids"),
     TEXT("temperature", "X", model.temperature,
          "0: the likeliest token (default); larger: tokens are drawn, less likely ones more often"),
     NUMBER("top", "N", model.top, 65536, "Number of likeliest classes to print (default: 1)"),
@@ -340,6 +350,13 @@ const rp_cli_verb rp_cli_verbs[] = {
      "The layers and tensors keep the names of the framework that wrote the model. If any operator "
      "cannot be trained here, all of them are listed and nothing is written.",
      rp_verb_import},
+    {"export", "DIR|MODEL.yaml", 1, 1,
+     "out:net! weights opset train merge input classes tokens:ids yes format",
+     "Write a trained net as an ONNX model, or its weights for PyTorch",
+     "DIR is a run folder. A model file, or a name of the zoo, needs --weights, and with --input, "
+     "--classes and --tokens what it leaves to the data. If a layer has no standard operators, all "
+     "reasons are listed and nothing is written.",
+     rp_verb_export},
     {"inspect", "FILE.safetensors|MODEL.yaml|MODEL.onnx", 1, 1, "format input classes shape",
      "List the tensors of a file, or the layers of a model",
      "Tensors are listed with their ranges; layers with shapes, parameters, operations and memory "
@@ -414,6 +431,7 @@ rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *co
         .draw = {.stages = 4, .micro = 8},
         .image = {.runner = "dd"},
         .onnx = {.tied = "refuse"},
+        .export = {.opset = RP_EXPORT_OPSET},
     };
     RP_TRY(RP_ARENA_NEW(arena, (size_t)argc + 1, &out->words.item));
     RP_TRY(rp_options_parse(table, verb->name, argc, argv, out, &out->words));

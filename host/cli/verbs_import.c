@@ -29,7 +29,7 @@ rp_err rp_verb_import(rp_arena *arena, const rp_cli_args *args) {
     }
     RP_TRY(rp_cli_analyse_onnx(arena, args, &model, &import));
     if (!import.text) {
-        err = rp_cli_refuse_onnx(&import);
+        err = rp_cli_refuse(model->file, "imported", &import.refusals);
         goto fail;
     }
     RP_TRY(rp_onnx_write(arena, &import, args->out, args->onnx.weights));

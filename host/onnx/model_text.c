@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "base/quote.h"
 
 /* A text that grows in the arena. */
 typedef struct {
@@ -92,6 +93,34 @@ static void write_input(writer *w) {
     put(w, "%s\n", w->inputs > 1 ? "}" : "");
 }
 
+/* A name of the ONNX model, in quotes unless it is a plain word. */
+static void write_name(writer *w, const char *name) {
+    const char *quoted = "";
+    if (rp_is_plain_name(name)) {
+        put(w, "%s", name);
+    } else if (w->err == RP_OK) {
+        w->err = rp_quote(w->graph->arena, name, &quoted);
+        put(w, "%s", quoted);
+    }
+}
+
+/* Names by which an export calls inputs and output again. */
+static void write_onnx(writer *w) {
+    const rp_onnx_model *model = w->graph->model;
+    const char *before = "";
+    put(w, "onnx: {inputs: [");
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        if (w->graph->layer[i].live) {
+            put(w, "%s", before);
+            write_name(w, model->value[model->input[i]]);
+            before = ", ";
+        }
+    }
+    put(w, "], outputs: [");
+    write_name(w, model->value[model->output[0]]);
+    put(w, "]}\n");
+}
+
 static const char *name_of(const writer *w, uint32_t layer) {
     const bool only = w->inputs == 1 && layer < w->graph->model->input_count;
     return only ? "data" : w->graph->layer[layer].name;
@@ -158,6 +187,7 @@ static void write_all(writer *w) {
     uint32_t previous = RP_ONNX_NONE;
     write_head(w);
     write_input(w);
+    write_onnx(w);
     put(w, "layers:\n");
     for (uint32_t i = 0; i < graph->layer_count; i++) {
         if (!graph->layer[i].live) {

@@ -39,15 +39,14 @@ static rp_err check_outputs(const rp_trained *trained, const char *model) {
     return RP_OK;
 }
 
-rp_err rp_trained_read(rp_arena *arena, const char *folder, const char *weights, rp_trained *out) {
+rp_err rp_trained_find(rp_arena *arena, const char *folder, const char *weights,
+                       rp_trained_files *out) {
     static const char older[] = "this is not a run folder, or an older version made it, which did "
                                 "not write this file";
-    rp_network_options net = {0};
     char *data;
     char *model;
     char *own = NULL;
     rp_err err;
-    *out = (rp_trained){0};
     RP_TRY(find_file(arena, folder, "data.json", older, &data));
     RP_TRY(find_file(arena, folder, "model.yaml", older, &model));
     if (!weights) {
@@ -56,9 +55,23 @@ rp_err rp_trained_read(rp_arena *arena, const char *folder, const char *weights,
                          "--weights FILE",
                          &own));
     }
+    out->model_path = model;
     out->weights = weights ? weights : own;
     RP_TRY(rp_data_read_description(arena, data, &out->about));
-    RP_TRY(rp_config_read_file(arena, model, &net.model));
+    RP_TRY(rp_config_read_file(arena, model, &out->model));
+fail:
+    return err;
+}
+
+rp_err rp_trained_read(rp_arena *arena, const char *folder, const char *weights, rp_trained *out) {
+    rp_trained_files files;
+    rp_network_options net = {0};
+    rp_err err;
+    *out = (rp_trained){0};
+    RP_TRY(rp_trained_find(arena, folder, weights, &files));
+    out->about = files.about;
+    out->weights = files.weights;
+    net.model = files.model;
     net.data = (rp_model_data){.sample = out->about.sample,
                                .type = out->about.type,
                                .classes = out->about.classes,
@@ -67,7 +80,7 @@ rp_err rp_trained_read(rp_arena *arena, const char *folder, const char *weights,
     net.time = out->about.buckets.time;
     net.time_count = out->about.buckets.count;
     RP_TRY(rp_network_read(arena, &net, &out->network));
-    RP_TRY(check_outputs(out, model));
+    RP_TRY(check_outputs(out, files.model_path));
     return RP_OK;
 fail:
     rp_trained_close(out);

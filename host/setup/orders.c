@@ -3,10 +3,11 @@
 #include "setup/assignment.h"
 #include "setup/setup_own.h"
 
+/* Boards get no names that only an export uses, because older software would refuse them. */
 rp_err rp_arrangement_write_model(rp_arrangement *a) {
     rp_err err;
     RP_ASSERT(!a->model_text && a->run.model_root);
-    RP_TRY(rp_config_text(a->arena, a->run.model_root, &a->model_text));
+    RP_TRY(rp_config_text_without(a->arena, a->run.model_root, "onnx", &a->model_text));
     RP_TRY(rp_ring_check_text("the model", a->model_text));
 fail:
     return err;

@@ -485,6 +485,7 @@ static void add_to_a_list(void **state) {
     rp_node *root;
     rp_node *read;
     char *written;
+    char *rest;
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "net.yaml", &root));
     rp_node *layers = rp_node_find(root, "layers");
     expect_ok(rp_config_add(&arena, layers, "{name: b, kind: relu}", "more"));
@@ -498,6 +499,10 @@ static void add_to_a_list(void **state) {
     expect_ok(rp_config_text(&arena, root, &written));
     expect_ok(rp_config_read_text(&arena, written, strlen(written), "again", &read));
     assert_true(rp_node_same(root, read));
+    expect_ok(rp_config_text_without(&arena, root, "layers", &rest));
+    assert_null(strstr(rest, "layers"));
+    expect_ok(rp_config_text_without(&arena, root, "none", &rest));
+    assert_string_equal(rest, written);
 }
 
 /* Reads of `keys`, with the defaults that a program would have. */

@@ -29,6 +29,7 @@ static void an_assignment_names_who_dials_the_board(void **state) {
                              other + 1 == k);
         }
         assert_true(has_text(&order.part[1], "fc1"));
+        assert_false(has_text(&order.part[1], "onnx"));
         assert_int_equal(order.part[2].bytes, strlen(rp_arrangement_plan_text(setup_of_run)));
         rp_board_order_finish(&order);
     }

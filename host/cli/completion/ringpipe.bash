@@ -32,8 +32,8 @@ _ringpipe_names_of() {
     # generated: names
     verbs)
         echo train resume eval predict plan profile sim round lab ps log stop view draw tune \
-            doctor boards image flash bundle push slots validate revert keys data import inspect \
-            list
+            doctor boards image flash bundle push slots validate revert keys data import export \
+            inspect list
         ;;
     schedules)
         echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -102,6 +102,7 @@ _ringpipe_options() {
     "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
     "data split") echo --sites --by --seed --least --out --set --yes --format --quiet --verbose --help ;;
     "import") echo --out --weights --shape --names --freeze --untie --tied --accept-folded --no-fuse --check --yes --format --quiet --verbose --help ;;
+    "export") echo --out --weights --opset --train --merge --input --classes --tokens --yes --format --quiet --verbose --help ;;
     "inspect") echo --format --input --classes --shape --quiet --verbose --help ;;
     "list") echo --format --quiet --verbose --help ;;
     "ringpipe-agent") echo --listen --host --board --keys --enrol --roster --threads --name --slots --install --revert --last-words --reboot --once --warm --sample --quiet --verbose --help --version ;;
@@ -151,9 +152,11 @@ _ringpipe_value() {
     *" --name") : ;;
     *" --names") _ringpipe_files "safetensors" "$3" ;;
     *" --node") : ;;
+    *" --opset") : ;;
     "image --out") _ringpipe_files "img" "$3" ;;
     "bundle --out") _ringpipe_files "rpb" "$3" ;;
     "import --out") _ringpipe_files "yaml" "$3" ;;
+    "export --out") _ringpipe_files "safetensors" "$3" ;;
     "train --out" | "sim --out" | "round --out" | "lab --out") _ringpipe_dirs "$3" ;;
     *" --out") _ringpipe_files "json" "$3" ;;
     *" --packages") _ringpipe_dirs "$3" ;;
