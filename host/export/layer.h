@@ -114,5 +114,10 @@ rp_export_writer rp_export_write_add, rp_export_write_mul, rp_export_write_conca
     rp_export_write_droppath;
 rp_export_writer rp_export_write_lstm, rp_export_write_gru, rp_export_write_seqpool;
 rp_export_writer rp_export_write_attention, rp_export_write_additive;
+rp_export_writer rp_export_write_unary, rp_export_write_pow, rp_export_write_clip,
+    rp_export_write_not, rp_export_write_isnan, rp_export_write_binary, rp_export_write_compare,
+    rp_export_write_logic, rp_export_write_where, rp_export_write_reduce, rp_export_write_softmax,
+    rp_export_write_matmul, rp_export_write_transpose, rp_export_write_reshape,
+    rp_export_write_expand, rp_export_write_pad, rp_export_write_gather, rp_export_write_parameter;
 
 #endif
