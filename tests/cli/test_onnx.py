@@ -88,6 +88,7 @@ class Small(Files):
         text = (self.dir / "net.yaml").read_text()
         self.assertEqual(re.sub(r" *#.*", "", text).split("\n")[2:], [
             "input: [3]",
+            "onnx: {inputs: [x], outputs: [y]}",
             "layers:",
             "  - {name: a, kind: dense, out: 4}",
             "  - {name: r, kind: relu}",
