@@ -1,11 +1,19 @@
 "use strict";
-// The page of `ringpipe view`: it reads /runs.json and /events, and draws. No other address is used.
+// The page of `ringpipe view`: it reads /runs.json and /events, and draws. No other address is
+// used.
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const STEPS_MAX = 6000, EVENTS_MAX = 300, RING_MAX = 7, LOOP_MAX = 16, GRID_MAX = 64, GROUP = 16;
-const LETTERS = {training: "T", evaluating: "E", ready: "R", building: "B", measuring: "M",
-                 silent: "S", away: "A"};
+const LETTERS = {
+  training: "T",
+  evaluating: "E",
+  ready: "R",
+  building: "B",
+  measuring: "M",
+  silent: "S",
+  away: "A"
+};
 
 // ---- small things --------------------------------------------------------------------------
 
@@ -22,8 +30,8 @@ function make(tag, attributes, ...inside) {
 const isNumber = (value) => typeof value === "number" && isFinite(value);
 const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 // Keeps the end, which often is a number.
-const shortenName = (text, most) => (text.length <= most ? text
-  : text.slice(0, Math.max(1, most - 5)) + "…" + text.slice(-4));
+const shortenName = (text, most) =>
+    (text.length <= most ? text : text.slice(0, Math.max(1, most - 5)) + "…" + text.slice(-4));
 const percent = (share) => (isNumber(share) ? Math.round(100 * share) + " %" : "");
 
 function short(value) {
@@ -31,9 +39,11 @@ function short(value) {
     return "–";
   }
   const size = Math.abs(value);
-  return size >= 1000 ? value.toFixed(0) : size >= 100 ? value.toFixed(1)
-    : size >= 1 || size === 0 ? String(+value.toFixed(3))
-    : size >= 1e-3 ? String(+value.toPrecision(3)) : value.toExponential(2);
+  return size >= 1000         ? value.toFixed(0) :
+      size >= 100             ? value.toFixed(1) :
+      size >= 1 || size === 0 ? String(+value.toFixed(3)) :
+      size >= 1e-3            ? String(+value.toPrecision(3)) :
+                                value.toExponential(2);
 }
 
 function clock(seconds) {
@@ -41,8 +51,8 @@ function clock(seconds) {
     return "–";
   }
   const s = Math.round(seconds), two = (n) => String(n).padStart(2, "0");
-  return s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`
-    : `${Math.floor(s / 60)}:${two(s % 60)}`;
+  return s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}` :
+                     `${Math.floor(s / 60)}:${two(s % 60)}`;
 }
 
 function bits(rate) {
@@ -50,23 +60,33 @@ function bits(rate) {
     return "";
   }
   const b = 8 * rate;
-  return b >= 1e9 ? (b / 1e9).toFixed(1) + " Gb/s" : b >= 1e6 ? (b / 1e6).toFixed(1) + " Mb/s"
-    : (b / 1e3).toFixed(0) + " kb/s";
+  return b >= 1e9 ? (b / 1e9).toFixed(1) + " Gb/s" :
+      b >= 1e6    ? (b / 1e6).toFixed(1) + " Mb/s" :
+                    (b / 1e3).toFixed(0) + " kb/s";
 }
 
 function mebi(bytes) {
-  return !isNumber(bytes) ? "" : bytes < 1048576 ? (bytes / 1024).toFixed(0) + " KiB"
-    : (bytes / 1048576).toFixed(bytes < 1e7 ? 1 : 0) + " MiB";
+  return !isNumber(bytes) ? "" :
+      bytes < 1048576     ? (bytes / 1024).toFixed(0) + " KiB" :
+                            (bytes / 1048576).toFixed(bytes < 1e7 ? 1 : 0) + " MiB";
 }
 
-const stateClass = (state) => (/^[a-z ]+$/.test(state || "") ? "s-" + state.replace(/ /g, "-") : "");
+const stateClass = (state) =>
+    (/^[a-z ]+$/.test(state || "") ? "s-" + state.replace(/ /g, "-") : "");
 
 // ---- data of a run -------------------------------------------------------------------------
 
 let run = null;
 
 function emptyData() {
-  return {generation: null, lastLine: 0, steps: [], events: [], scores: new Map(), sites: new Map()};
+  return {
+    generation: null,
+    lastLine: 0,
+    steps: [],
+    events: [],
+    scores: new Map(),
+    sites: new Map()
+  };
 }
 let data = emptyData();
 let state = null;
@@ -195,7 +215,7 @@ function factsOf(board) {
   facts.push(isNumber(board.heat_c) ? board.heat_c.toFixed(0) + " °C" : "");
   facts.push(isNumber(board.power_w) ? board.power_w.toFixed(0) + " W" : "");
   facts.push(board.staleness > 0 ? `stale ${board.staleness}` : "");
-  return facts.filter((fact) => fact).join("  ");
+  return facts.filter((fact) => fact).join(" ");
 }
 
 // A card with its centre at (x, y).
@@ -203,44 +223,54 @@ function drawBoard(board, x, y, w, h) {
   const left = x - w / 2, top = y - h / 2, small = w < 130;
   const g = make("g", {class: "board " + stateClass(board.state)});
   const room = Math.floor((w - 40) / 7);
-  g.append(make("title", {}, boardTitle(board)),
-           make("rect", {class: "box", x: left, y: top, width: w, height: h, rx: 7}),
-           make("text", {class: "bold", x: left + 8, y: top + 18}, shortenName(board.name, room)));
+  g.append(
+      make("title", {}, boardTitle(board)),
+      make("rect", {class: "box", x: left, y: top, width: w, height: h, rx: 7}),
+      make("text", {class: "bold", x: left + 8, y: top + 18}, shortenName(board.name, room)));
   if (board.state) {
-    g.append(make("circle", {class: "letter", cx: left + w - 15, cy: top + 14, r: 9}),
-             make("text", {class: "letter-text", x: left + w - 15, y: top + 18, "text-anchor": "middle"},
-                  LETTERS[board.state] || "?"));
+    g.append(
+        make("circle", {class: "letter", cx: left + w - 15, cy: top + 14, r: 9}),
+        make(
+            "text", {class: "letter-text", x: left + w - 15, y: top + 18, "text-anchor": "middle"},
+            LETTERS[board.state] || "?"));
   }
   if (!small) {
     const stage = board.layers ? `${shorten(board.layers, room + 4)}` : "";
-    g.append(make("text", {class: "small", x: left + 8, y: top + 34}, stage),
-             make("text", {class: "small", x: left + 8, y: top + 49}, shorten(factsOf(board), room + 9)));
+    g.append(
+        make("text", {class: "small", x: left + 8, y: top + 34}, stage),
+        make(
+            "text", {class: "small", x: left + 8, y: top + 49}, shorten(factsOf(board), room + 9)));
   } else if (board.stages) {
-    g.append(make("text", {class: "small", x: left + 8, y: top + 33}, "stage " + shorten(board.stages, 8)));
+    g.append(make(
+        "text", {class: "small", x: left + 8, y: top + 33}, "stage " + shorten(board.stages, 8)));
   }
   const bar = w - (small ? 16 : 56), at = top + h - 12;
   g.append(make("rect", {class: "track", x: left + 8, y: at, width: bar, height: 6, rx: 3}));
   const share = board.busy ?? board.busy_mean; // of an ended run the mean
   if (isNumber(share)) {
-    g.append(make("rect", {class: "bar", x: left + 8, y: at, width: bar * share, height: 6, rx: 3}));
+    g.append(
+        make("rect", {class: "bar", x: left + 8, y: at, width: bar * share, height: 6, rx: 3}));
     if (!small) {
-      g.append(make("text", {class: "small", x: left + w - 8, y: at + 7, "text-anchor": "end"},
-                    percent(share)));
+      g.append(make(
+          "text", {class: "small", x: left + w - 8, y: at + 7, "text-anchor": "end"},
+          percent(share)));
     }
   }
   return g;
 }
 
 function drawHost(x, y, w, h) {
-  return make("g", {class: "board host"},
-              make("rect", {class: "box", x: x - w / 2, y: y - h / 2, width: w, height: h, rx: 7}),
-              make("text", {class: "bold", x, y: y - 2, "text-anchor": "middle"}, "host"),
-              make("text", {class: "small", x, y: y + 15, "text-anchor": "middle"}, "inputs, labels"));
+  return make(
+      "g", {class: "board host"},
+      make("rect", {class: "box", x: x - w / 2, y: y - h / 2, width: w, height: h, rx: 7}),
+      make("text", {class: "bold", x, y: y - 2, "text-anchor": "middle"}, "host"),
+      make("text", {class: "small", x, y: y + 15, "text-anchor": "middle"}, "inputs, labels"));
 }
 
 // ---- wires ---------------------------------------------------------------------------------
 
-// Pairs of ends with both directions: {a, b, there, back}; neighbours are pairs without a report, too.
+// Pairs of ends with both directions: {a, b, there, back}; neighbours are pairs without a report,
+// too.
 function pairsOf(boards, wires) {
   const pairs = new Map();
   const pair = (a, b) => {
@@ -266,7 +296,10 @@ function pairsOf(boards, wires) {
   return [...pairs.values()];
 }
 
-const wireClass = (wire) => (!wire || !(wire.bytes > 0) ? " unused" : wire.use > 0.9 ? " full-use" : "");
+const wireClass = (wire) =>
+    (!wire || !(wire.bytes > 0) ? " unused" :
+         wire.use > 0.9         ? " full-use" :
+                                  "");
 
 function arrowOf(from, to) {
   const turn = Math.round(4 * Math.atan2(to.y - from.y, to.x - from.x) / Math.PI);
@@ -297,10 +330,18 @@ function drawArrow(from, to, wire, shift) {
   const x1 = from.x + sx, y1 = from.y + sy, x2 = to.x + sx, y2 = to.y + sy;
   const width = 1.5 + (wire && isNumber(wire.use) ? 4 * wire.use : 0);
   const bx = x2 - 8 * ux, by = y2 - 8 * uy;
-  return make("g", {}, make("title", {}, wire ? `${wire.from} to ${wire.to}: ${wireText(wire, "")}` : "no report yet"),
-              make("path", {class: "wire" + wireClass(wire), d: `M${x1} ${y1}L${bx} ${by}`, "stroke-width": width}),
-              make("path", {class: "head" + wireClass(wire),
-                            d: `M${x2} ${y2}L${bx - 5 * uy} ${by + 5 * ux}L${bx + 5 * uy} ${by - 5 * ux}Z`}));
+  return make(
+      "g", {},
+      make(
+          "title", {},
+          wire ? `${wire.from} to ${wire.to}: ${wireText(wire, "")}` : "no report yet"),
+      make(
+          "path",
+          {class: "wire" + wireClass(wire), d: `M${x1} ${y1}L${bx} ${by}`, "stroke-width": width}),
+      make("path", {
+        class: "head" + wireClass(wire),
+        d: `M${x2} ${y2}L${bx - 5 * uy} ${by + 5 * ux}L${bx + 5 * uy} ${by - 5 * ux}Z`
+      }));
 }
 
 // Both directions between two boxes. `label` gives the place of their texts, from the middle.
@@ -312,12 +353,19 @@ function drawPair(pair, places, label) {
   const from = borderPoint(p, q), to = borderPoint(q, p), dx = q.x - p.x, dy = q.y - p.y;
   const g = make("g", {}, drawArrow(from, to, pair.there, -4), drawArrow(to, from, pair.back, -4));
   if (label) {
-    const [x, y, anchor, short] = label((from.x + to.x) / 2, (from.y + to.y) / 2, Math.abs(dx) > Math.abs(dy));
-    const text = (wire, arrow) => (!short ? wireText(wire, arrow)
-      : wire && isNumber(wire.use) ? arrow + percent(wire.use) : "");
+    const [x, y, anchor, short] =
+        label((from.x + to.x) / 2, (from.y + to.y) / 2, Math.abs(dx) > Math.abs(dy));
+    const text = (wire, arrow) =>
+        (!short                         ? wireText(wire, arrow) :
+             wire && isNumber(wire.use) ? arrow + percent(wire.use) :
+                                          "");
     const lines = [text(pair.there, arrowOf(p, q)), text(pair.back, arrowOf(q, p))];
-    lines.filter((line) => line).forEach((line, i, all) => g.append(
-      make("text", {class: "rate", x, y: y + 14 * i - 7 * (all.length - 1) + 4, "text-anchor": anchor}, line)));
+    lines.filter((line) => line)
+        .forEach(
+            (line, i, all) => g.append(make(
+                "text",
+                {class: "rate", x, y: y + 14 * i - 7 * (all.length - 1) + 4, "text-anchor": anchor},
+                line)));
   }
   return g;
 }
@@ -336,7 +384,8 @@ function drawRing(boards, wires) {
   places.set("host", place(0, 120, 46));
   boards.forEach((board, i) => places.set(board.name, place(i + 1, w, h)));
   const low = Math.max(...[...places.values()].map((at) => at.y)) + h / 2 + 30;
-  const svg = make("svg", {viewBox: `0 0 ${2 * cx} ${low}`, role: "img", "aria-label": "ring of boards"});
+  const svg =
+      make("svg", {viewBox: `0 0 ${2 * cx} ${low}`, role: "img", "aria-label": "ring of boards"});
   for (const pair of pairsOf(boards, wires)) {
     const label = (x, y) => {
       const dx = (x - cx) / rx, dy = (y - cy) / ry, size = Math.hypot(dx, dy);
@@ -361,19 +410,32 @@ function drawLoop(boards, wires) {
   const n = boards.length + 1, w = 140, h = 66, gx = 64, gy = 52;
   const columns = n > 12 ? 5 : 4, rows = Math.max(2, Math.ceil((n - 2 * columns) / 2) + 2);
   const cells = [];
-  for (let x = 0; x < columns; x++) { cells.push([x, 0]); }
-  for (let y = 1; y < rows; y++) { cells.push([columns - 1, y]); }
-  for (let x = columns - 2; x >= 0; x--) { cells.push([x, rows - 1]); }
-  for (let y = rows - 2; y > 0; y--) { cells.push([0, y]); }
+  for (let x = 0; x < columns; x++) {
+    cells.push([x, 0]);
+  }
+  for (let y = 1; y < rows; y++) {
+    cells.push([columns - 1, y]);
+  }
+  for (let x = columns - 2; x >= 0; x--) {
+    cells.push([x, rows - 1]);
+  }
+  for (let y = rows - 2; y > 0; y--) {
+    cells.push([0, y]);
+  }
   const place = (i, height) => {
     const [x, y] = cells[Math.floor(i * cells.length / n)];
     return {x: 10 + w / 2 + x * (w + gx), y: 10 + h / 2 + y * (h + gy), w, h: height};
   };
-  const places = new Map([["host", place(0, 46)], ...boards.map((board, i) => [board.name, place(i + 1, h)])]);
-  const svg = make("svg", {viewBox: `0 0 ${columns * (w + gx) - gx + 20} ${rows * (h + gy) - gy + 20}`, role: "img"});
+  const places =
+      new Map([["host", place(0, 46)], ...boards.map((board, i) => [board.name, place(i + 1, h)])]);
+  const svg = make(
+      "svg",
+      {viewBox: `0 0 ${columns * (w + gx) - gx + 20} ${rows * (h + gy) - gy + 20}`, role: "img"});
   const middle = (columns * (w + gx) - gx + 20) / 2;
-  const label = (x, y, flat) => (flat ? [x, y - 26, "middle", true]
-    : x > middle ? [x - 12, y, "end"] : [x + 12, y, "start"]);
+  const label = (x, y, flat) =>
+      (flat           ? [x, y - 26, "middle", true] :
+           x > middle ? [x - 12, y, "end"] :
+                        [x + 12, y, "start"]);
   for (const pair of pairsOf(boards, wires)) {
     svg.append(drawPair(pair, places, label) || "");
   }
@@ -401,9 +463,13 @@ function drawColumn(boards, wires) {
       const last = places.get(pair.a === "host" ? pair.b : pair.a);
       const toHost = pair.a === "host" ? pair.back : pair.there;
       if (last) {
-        svg.append(make("path", {class: "wire" + wireClass(toHost),
-                                 d: `M${x + w / 2 + 4} ${last.y}H346V30H${x + w / 2 + 8}`, "stroke-width": 1.5}),
-                   make("path", {class: "head" + wireClass(toHost), d: `M${x + w / 2 + 2} 30l8 -5v10Z`}));
+        svg.append(
+            make("path", {
+              class: "wire" + wireClass(toHost),
+              d: `M${x + w / 2 + 4} ${last.y}H346V30H${x + w / 2 + 8}`,
+              "stroke-width": 1.5
+            }),
+            make("path", {class: "head" + wireClass(toHost), d: `M${x + w / 2 + 2} 30l8 -5v10Z`}));
       }
     }
   }
@@ -421,9 +487,12 @@ function drawGrid(boards, wires, narrow) {
   const places = new Map();
   boards.forEach((board, i) => {
     const row = Math.floor(i / columns), at = i % columns, column = row % 2 ? columns - 1 - at : at;
-    places.set(board.name, {x: 10 + w / 2 + column * (w + gx), y: 8 + h / 2 + row * (h + gy), w, h});
+    places.set(
+        board.name, {x: 10 + w / 2 + column * (w + gx), y: 8 + h / 2 + row * (h + gy), w, h});
   });
-  const svg = make("svg", {viewBox: `0 0 ${columns * (w + gx) - gx + 20} ${rows * (h + gy) - gy + 16}`, role: "img"});
+  const svg = make(
+      "svg",
+      {viewBox: `0 0 ${columns * (w + gx) - gx + 20} ${rows * (h + gy) - gy + 16}`, role: "img"});
   for (const pair of pairsOf(boards, wires)) {
     if (pair.a !== "host" && pair.b !== "host") {
       svg.append(drawPair(pair, places, null) || "");
@@ -448,11 +517,17 @@ function groupOf(boards, index) {
   while (same < first.length && first[same] === last[same] && !/[0-9]/.test(first[same])) {
     same++;
   }
-  return {name: `${first} .. ${last.slice(same)}`, state: worst, index,
-          layers: `${boards.length} boards` + (worst && worst !== "training"
-            ? `, ${boards.filter((board) => board.state === worst).length} ${worst}` : ""),
-          heat_c: heat.length > 0 ? Math.max(...heat) : undefined,
-          busy: shares.length > 0 ? shares.reduce((a, b) => a + b, 0) / shares.length : undefined};
+  return {
+    name: `${first} .. ${last.slice(same)}`,
+    state: worst,
+    index,
+    layers: `${boards.length} boards` +
+        (worst && worst !== "training" ?
+             `, ${boards.filter((board) => board.state === worst).length} ${worst}` :
+             ""),
+    heat_c: heat.length > 0 ? Math.max(...heat) : undefined,
+    busy: shares.length > 0 ? shares.reduce((a, b) => a + b, 0) / shares.length : undefined
+  };
 }
 
 function drawGroups(boards, narrow) {
@@ -462,9 +537,11 @@ function drawGroups(boards, narrow) {
     groups.push(groupOf(boards.slice(i, i + GROUP), groups.length));
   }
   const rows = Math.ceil(groups.length / columns);
-  const svg = make("svg", {viewBox: `0 0 ${columns * (w + gap) + 6} ${rows * (h + gap) + 6}`, role: "img"});
+  const svg =
+      make("svg", {viewBox: `0 0 ${columns * (w + gap) + 6} ${rows * (h + gap) + 6}`, role: "img"});
   groups.forEach((group, i) => {
-    const x = 10 + w / 2 + (i % columns) * (w + gap), y = 10 + h / 2 + Math.floor(i / columns) * (h + gap);
+    const x = 10 + w / 2 + (i % columns) * (w + gap),
+          y = 10 + h / 2 + Math.floor(i / columns) * (h + gap);
     const g = drawBoard(group, x, y, w, h);
     g.classList.add("group");
     g.addEventListener("click", () => {
@@ -483,25 +560,35 @@ function drawBoards() {
     const parts = [drawGroups(boards, narrow)];
     const inside = boards.slice(openGroup * GROUP, openGroup * GROUP + GROUP);
     if (openGroup >= 0 && inside.length > 0) {
-      parts.push(make("p", {class: "dim"}, "Boards of the group; click the group again to close it."),
-                 drawGrid(inside, wires, narrow));
+      parts.push(
+          make("p", {class: "dim"}, "Boards of the group; click the group again to close it."),
+          drawGrid(inside, wires, narrow));
     }
     box.replaceChildren(...parts);
   } else if (boards.length > LOOP_MAX) {
     box.replaceChildren(drawGrid(boards, wires, narrow));
   } else if (boards.length > 0) {
-    box.replaceChildren((narrow ? drawColumn : boards.length > RING_MAX ? drawLoop : drawRing)(boards, wires));
+    box.replaceChildren(
+        (narrow                       ? drawColumn :
+             boards.length > RING_MAX ? drawLoop :
+                                        drawRing)(boards, wires));
   } else {
     box.replaceChildren(make("p", {class: "dim"}, "The run has no plan yet."));
   }
   const used = [...new Set(boards.map((board) => board.state).filter((name) => name))];
-  $("legend").replaceChildren(...used.flatMap((name) => [
-    make("span", {class: "chip " + stateClass(name)}, LETTERS[name] || "?"), name + "   "]));
+  $("legend").replaceChildren(...used.flatMap(
+      (name) =>
+          [make("span", {class: "chip " + stateClass(name)}, LETTERS[name] || "?"), name + "   "]));
 }
 
 // ---- curves --------------------------------------------------------------------------------
 
-const TICKS = {fault: "fault", recovered: "recovered", plan: "plan", resumed: "recovered"};
+const TICKS = {
+  fault: "fault",
+  recovered: "recovered",
+  plan: "plan",
+  resumed: "recovered"
+};
 
 // Round values between two numbers.
 function marksOf(low, high, most) {
@@ -527,33 +614,46 @@ function drawCurves(box, series, options) {
   let y0 = options.y0 ?? ys[0], y1 = options.y1 ?? ys[Math.floor((ys.length - 1) * 0.995)];
   y1 = y1 > y0 ? y1 : y0 + (Math.abs(y0) || 1) * 0.1;
   const px = (x) => left + (w - left - right) * (x - x0) / (x1 - x0);
-  const py = (y) => top + (h - top - bottom) * (1 - (Math.min(Math.max(y, y0), y1) - y0) / (y1 - y0));
+  const py = (y) =>
+      top + (h - top - bottom) * (1 - (Math.min(Math.max(y, y0), y1) - y0) / (y1 - y0));
   const svg = make("svg", {viewBox: `0 0 ${w} ${h}`, role: "img"});
   for (const y of marksOf(y0, y1, 4)) {
-    svg.append(make("line", {class: "axis", x1: left, x2: w - right, y1: py(y), y2: py(y)}),
-               make("text", {class: "small", x: left - 5, y: py(y) + 4, "text-anchor": "end"},
-                    options.share ? percent(y) : short(y)));
+    svg.append(
+        make("line", {class: "axis", x1: left, x2: w - right, y1: py(y), y2: py(y)}),
+        make(
+            "text", {class: "small", x: left - 5, y: py(y) + 4, "text-anchor": "end"},
+            options.share ? percent(y) : short(y)));
   }
   for (const x of options.plain ? [] : marksOf(x0, x1, 5)) {
-    svg.append(make("text", {class: "small", x: px(x), y: h - 6, "text-anchor": "middle"}, String(x)));
+    svg.append(
+        make("text", {class: "small", x: px(x), y: h - 6, "text-anchor": "middle"}, String(x)));
   }
   for (const event of options.plain ? [] : data.events) {
     if (TICKS[event.kind] && event.step >= x0 && event.step <= x1) {
       const x = px(event.step) + (event.kind === "recovered" ? 2 : 0); // next to its fault
-      svg.append(make("g", {}, make("title", {}, `step ${event.step}: ${event.words}`),
-                      make("line", {class: "tick " + TICKS[event.kind], x1: x, x2: x, y1: top, y2: h - bottom})));
+      svg.append(make(
+          "g", {}, make("title", {}, `step ${event.step}: ${event.words}`),
+          make(
+              "line",
+              {class: "tick " + TICKS[event.kind], x1: x, x2: x, y1: top, y2: h - bottom})));
     }
   }
   series.forEach((one, i) => {
-    const points = one.points.filter(([, y]) => isNumber(y)).map(([x, y]) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`);
+    const points = one.points.filter(([, y]) => isNumber(y))
+                       .map(([x, y]) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`);
     svg.append(make("polyline", {class: one.kind, points: points.join(" ")}));
     if (one.dots && points.length < 40) {
-      points.forEach((point) => svg.append(make("circle", {class: "dot " + one.dots, r: 2.5,
-        cx: point.split(",")[0], cy: point.split(",")[1]})));
+      points.forEach((point) => svg.append(make("circle", {
+        class: "dot " + one.dots,
+        r: 2.5,
+        cx: point.split(",")[0],
+        cy: point.split(",")[1]
+      })));
     }
     if (one.name) {
-      svg.append(make("text", {class: "rate", x: w - right, y: h - bottom - 8 - 14 * i, "text-anchor": "end"},
-                      `${one.name} ${percent(one.points[one.points.length - 1][1])}`));
+      svg.append(make(
+          "text", {class: "rate", x: w - right, y: h - bottom - 8 - 14 * i, "text-anchor": "end"},
+          `${one.name} ${percent(one.points[one.points.length - 1][1])}`));
     }
   });
   box.replaceChildren(svg);
@@ -583,20 +683,31 @@ function movingMean(points) {
 
 function drawAllCurves() {
   const losses = smooth(data.steps, 600);
-  drawCurves($("loss"), [{points: losses, kind: "raw"}, {points: movingMean(losses), kind: "curve"}],
-             {x0: 0, empty: "No step yet."});
+  drawCurves(
+      $("loss"), [{points: losses, kind: "raw"}, {points: movingMean(losses), kind: "curve"}],
+      {x0: 0, empty: "No step yet."});
   const kinds = ["", "second", "third"];
-  const scores = [...data.scores].slice(0, 3).map(([name, list], i) => ({
-    name, points: list.map(([step, accuracy]) => [step, accuracy]).filter(([, y]) => isNumber(y)),
-    kind: "curve " + kinds[i], dots: kinds[i] || "first"})).filter((one) => one.points.length > 0);
+  const scores =
+      [...data.scores]
+          .slice(0, 3)
+          .map(
+              ([name, list], i) => ({
+                name,
+                points:
+                    list.map(([step, accuracy]) => [step, accuracy]).filter(([, y]) => isNumber(y)),
+                kind: "curve " + kinds[i],
+                dots: kinds[i] || "first"
+              }))
+          .filter((one) => one.points.length > 0);
   $("accuracy-box").hidden = scores.length === 0;
   if (scores.length > 0) {
     drawCurves($("accuracy"), scores, {x0: 0, share: true, empty: ""});
   }
   $("busy-box").hidden = busy.length < 2;
   if (busy.length >= 2) {
-    drawCurves($("busy"), [{points: busy.map((share, i) => [i, share]), kind: "curve second"}],
-               {y0: 0, y1: 1, share: true, plain: true, empty: ""});
+    drawCurves(
+        $("busy"), [{points: busy.map((share, i) => [i, share]), kind: "curve second"}],
+        {y0: 0, y1: 1, share: true, plain: true, empty: ""});
   }
 }
 
@@ -604,7 +715,8 @@ function drawAllCurves() {
 
 function drawNumbers() {
   const steps = state.steps, parts = [];
-  const add = (name, value) => parts.push(make("div", {}, make("span", {}, name), make("b", {}, value)));
+  const add = (name, value) =>
+      parts.push(make("div", {}, make("span", {}, name), make("b", {}, value)));
   add("step", steps ? `${state.step} / ${steps}` : String(state.step));
   if (isNumber(state.epoch)) {
     add("epoch", String(state.epoch + 1));
@@ -630,16 +742,19 @@ function drawNumbers() {
 }
 
 function drawEvents() {
-  $("events").replaceChildren(...data.events.slice().reverse().map((event) =>
-    make("li", {class: TICKS[event.kind] || ""},
-         make("span", {}, `${clock(event.time)}  step ${event.step}`), event.words)));
+  $("events").replaceChildren(...data.events.slice().reverse().map(
+      (event) => make(
+          "li", {class: TICKS[event.kind] || ""},
+          make("span", {}, `${clock(event.time)}  step ${event.step}`), event.words)));
 }
 
 function drawSites() {
   $("sites-box").hidden = data.sites.size === 0;
   const cell = (value) => make("td", {class: "number"}, short(value));
-  $("sites").replaceChildren(...[...data.sites].sort().map(([name, site]) =>
-    make("tr", {}, make("td", {}, name), cell(site.round), cell(site.samples), cell(site.loss), cell(site.late))));
+  $("sites").replaceChildren(...[...data.sites].sort().map(
+      ([name, site]) => make(
+          "tr", {}, make("td", {}, name), cell(site.round), cell(site.samples), cell(site.loss),
+          cell(site.late))));
 }
 
 function draw() {
@@ -650,7 +765,9 @@ function draw() {
   $("name").textContent = state.run;
   $("condition").textContent = state.condition || "";
   $("condition").className = "chip " + stateClass(state.condition);
-  $("method").textContent = [state.model && state.model.split("/").pop(), state.schedule].filter((word) => word).join(", ");
+  $("method").textContent = [
+    state.model && state.model.split("/").pop(), state.schedule
+  ].filter((word) => word).join(", ");
   $("age").textContent = state.age_s > 5 ? `${state.age_s.toFixed(0)} s old` : "";
   drawNumbers();
   drawBoards();
@@ -662,12 +779,15 @@ function draw() {
 function showRow(row) {
   const link = make("a", {href: "/?run=" + encodeURIComponent(row.run)}, row.run);
   const cell = (value, kind) => make("td", {class: kind}, value);
-  return make("tr", {}, make("td", {}, link),
-              make("td", {}, make("span", {class: "chip " + stateClass(row.condition)}, row.condition || "")),
-              cell((row.model || "").split("/").pop(), "wide"), cell(row.schedule || "", "wide"),
-              cell(row.steps ? `${row.step} / ${row.steps}` : String(row.step), "number"),
-              cell(short(row.loss), "number"), cell(short(row.samples_per_s), "number wide"),
-              cell(row.condition === "training" ? clock(row.left_s) : "–", "number"));
+  return make(
+      "tr", {}, make("td", {}, link),
+      make(
+          "td", {},
+          make("span", {class: "chip " + stateClass(row.condition)}, row.condition || "")),
+      cell((row.model || "").split("/").pop(), "wide"), cell(row.schedule || "", "wide"),
+      cell(row.steps ? `${row.step} / ${row.steps}` : String(row.step), "number"),
+      cell(short(row.loss), "number"), cell(short(row.samples_per_s), "number wide"),
+      cell(row.condition === "training" ? clock(row.left_s) : "–", "number"));
 }
 
 async function readRuns() {
@@ -700,7 +820,9 @@ function showRun(name) {
       draw();
     }
   }, 250);
-  addEventListener("resize", () => { dirty = true; });
+  addEventListener("resize", () => {
+    dirty = true;
+  });
 }
 
 async function begin() {
