@@ -231,7 +231,8 @@ class Unfused(Files):
                       onnx.node("Transpose", [f"{name}2"], [f"{name}3"], perm=list(perm))]
         nodes = [
             *half, *heads, onnx.node("MatMul", ["q3", "k3"], ["s0"]),
-            onnx.node("Mul", ["s0", "scale"], ["s1"]), onnx.node("Softmax", ["s1"], ["s2"], axis=-1),
+            onnx.node("Mul", ["s0", "scale"], ["s1"]),
+            onnx.node("Softmax", ["s1"], ["s2"], axis=-1),
             onnx.node("MatMul", ["s2", "v3"], ["a0"]),
             onnx.node("Transpose", ["a0"], ["a1"], perm=[0, 2, 1, 3]),
             onnx.node("Reshape", ["a1", "join"], ["a2"]), onnx.node("Add", ["x", "a2"], ["b"]),
@@ -262,7 +263,8 @@ cut: []
 """)
         self.ringpipe("train", run, "--out", self.dir / out)
         losses = [step["loss"] for step in steps_of(self.dir / out / "log.jsonl")]
-        return json.loads(text), losses, npz.read_safetensors(self.dir / out / "weights.safetensors")
+        weights = npz.read_safetensors(self.dir / out / "weights.safetensors")
+        return json.loads(text), losses, weights
 
     def test_block(self):
         self.rng = random.Random(7)
