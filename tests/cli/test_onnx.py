@@ -455,7 +455,8 @@ class Unfused(Files):
                       onnx.node("Transpose", [f"{name}2"], [f"{name}3"], perm=list(perm))]
         nodes = [
             *half, *heads, onnx.node("MatMul", ["q3", "k3"], ["s0"]),
-            onnx.node("Mul", ["s0", "scale"], ["s1"]), onnx.node("Softmax", ["s1"], ["s2"], axis=-1),
+            onnx.node("Mul", ["s0", "scale"], ["s1"]),
+            onnx.node("Softmax", ["s1"], ["s2"], axis=-1),
             onnx.node("MatMul", ["s2", "v3"], ["a0"]),
             onnx.node("Transpose", ["a0"], ["a1"], perm=[0, 2, 1, 3]),
             onnx.node("Reshape", ["a1", "join"], ["a2"]), onnx.node("Add", ["x", "a2"], ["b"]),
