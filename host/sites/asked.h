@@ -21,7 +21,7 @@ typedef struct {
 
 /* XXH3-64 of a file's bytes, as text. errors  IO */
 rp_err rp_sites_digest_file(const char *path, char out[RP_SITES_DIGEST]) RP_MUST_CHECK;
-/* The same of a text. */
+/* XXH3-64 of a text without its end. */
 void rp_sites_digest_text(const char *text, char out[RP_SITES_DIGEST]);
 
 /* Writes the file, or compares with it if it exists.
