@@ -198,8 +198,8 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
     }
 }
 
-/* Workspace of a layer in steps of any length: shorter ones may need more, because
- * a layer may then compute more samples at once. */
+/* Workspace of a layer for steps of any length and any number of samples up to that of a pass:
+ * fewer samples may need more, because a product may then divide its sums into more parts. */
 static size_t most_workspace(const rp_job *job, uint32_t index, rp_gemm_choice gemm) {
     const rp_model *model = job->model;
     const rp_layer *layer = &model->layer[index];
@@ -207,9 +207,11 @@ static size_t most_workspace(const rp_job *job, uint32_t index, rp_gemm_choice g
     for (uint32_t k = 0; layer->kind->workspace_bytes && k <= model->view_count; k++) {
         const rp_model_view view =
             rp_model_view_at(model, k < model->view_count ? model->view[k].time : 0);
-        const size_t work = layer->kind->workspace_bytes(layer, &view.plan[index], view.in[index],
-                                                         rp_job_pass_samples(job), gemm);
-        most = work > most ? work : most;
+        for (uint32_t n = rp_job_pass_samples(job); n > 0; n--) {
+            const size_t work =
+                layer->kind->workspace_bytes(layer, &view.plan[index], view.in[index], n, gemm);
+            most = work > most ? work : most;
+        }
     }
     return most;
 }
