@@ -277,6 +277,18 @@ static bool is_trained(const rp_onnx_graph *graph, const char *name, bool one_nu
            (!one_number || is_listed(graph->model, "PARAMETER", name));
 }
 
+/* A script export lists buffers like weights. With --no-fuse every weight would have this note. */
+static rp_err note_trained(const rp_onnx_visit *visit, const char *name) {
+    const rp_onnx_graph *graph = visit->graph;
+    if (graph->names || graph->model->signature || graph->elements != RP_ONNX_ELEMENTS_LAST) {
+        return RP_OK;
+    }
+    return rp_onnx_add_finding(graph->notes, "assumed",
+                               "%s is trained: the file does not say whether it is a parameter or "
+                               "a buffer (--freeze keeps it as it is)",
+                               name);
+}
+
 /* Elements of a constant, or of an initialiser, whose name is that of a module if it is trained. */
 static rp_err read_still(const rp_onnx_visit *visit, const rp_onnx_value *value,
                          const rp_onnx_view *view, uint32_t skip, uint32_t *layer, bool *done) {
@@ -296,6 +308,7 @@ static rp_err read_still(const rp_onnx_visit *visit, const rp_onnx_value *value,
         value->state == RP_ONNX_PARAM && leaf != RP_ONNX_NONE ? model->tensor_of[leaf] : UINT32_MAX;
     if (tensor != UINT32_MAX &&
         is_trained(visit->graph, model->tensor[tensor].name, view->dims.count == 1)) {
+        RP_TRY(note_trained(visit, model->tensor[tensor].name));
         return emit_still(visit, "parameter", shape, view, layer, done);
     }
     RP_TRY(emit_constant(visit, value, view, shape, layer, done));

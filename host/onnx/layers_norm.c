@@ -42,8 +42,8 @@ rp_err rp_onnx_layer_batchnorm(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     (void)eps_text(rp_onnx_float(visit->node, "epsilon", 1e-5f), 1e-5f, "", eps);
-    if (momentum < 0.0999995f || momentum > 0.1000005f) {
-        (void)snprintf(rate, sizeof rate, "%smomentum: %.6g", eps[0] ? ", " : "", (double)momentum);
+    if (momentum < 0.0999995f || momentum > 0.1000005f) { /* the difference has five good digits */
+        (void)snprintf(rate, sizeof rate, "%smomentum: %.5g", eps[0] ? ", " : "", (double)momentum);
     }
     RP_TRY(rp_onnx_draft(visit, "batchnorm", from, &draft, "%s%s", eps, rate));
     for (uint32_t i = 0; i < 4; i++) {
