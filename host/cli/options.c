@@ -339,8 +339,8 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_data_bpe},
     {"data split", "RUN.yaml", 1, 1, "sites! by seed least out:json! set yes format",
      "Divide the training samples of a run's data set among sites",
-     "The file lists the samples of each site. A run file takes one site's samples with `split: "
-     "{file: FILE.json, site: site-0}` in its data. The table shows the samples of each class at "
+     "The file lists the samples of each site. A run file takes one site's samples with `site: "
+     "{split: FILE.json, name: site-0}` in its data. The table shows the samples of each class at "
      "each site, and how even their classes are: 1 if all are equally frequent, 0 if there is only "
      "one.",
      rp_verb_data_split},

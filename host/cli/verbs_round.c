@@ -52,7 +52,7 @@ static rp_err check_run(const site_round *r) {
 }
 
 static rp_err digest_run(site_round *r) {
-    const char *file = split_key(r, "data.split.file");
+    const char *file = split_key(r, "data.site.split");
     char *text;
     rp_err err;
     RP_TRY(rp_config_text(r->arena, r->run.root, &text));
@@ -75,7 +75,7 @@ static rp_err read_asked(site_round *r) {
     RP_TRY(
         rp_runfile_read(r->arena, args->words.item[0], args->set.item, args->set.count, &r->run));
     RP_TRY(check_run(r));
-    site = split_key(r, "data.split.site");
+    site = split_key(r, "data.site.name");
     r->asked.round = args->round.number;
     r->asked.site = site ? site : "site";
     r->asked.steps = args->round.steps;

@@ -202,7 +202,7 @@ rp_err rp_verb_data_split(rp_arena *arena, const rp_cli_args *args) {
     for (uint32_t i = 0; i < args->set.count; i++) {
         set[i] = args->set.item[i];
     }
-    set[args->set.count] = "data.split=none"; /* the file that is about to be made */
+    set[args->set.count] = "data.site=none"; /* the file that is about to be made */
     RP_TRY(rp_partition_parse(args->split.by, &d.rule));
     RP_TRY(rp_cli_check_inputs(args, args->out));
     RP_TRY(rp_cli_check_output(args, args->out));

@@ -183,7 +183,7 @@ rp_split rp_data_scored(const rp_data *data);
 rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares,
                           uint32_t batch) RP_MUST_CHECK;
 
-/* Reads `split: {file, site}` or none: reduces the training part of an open set to the samples of a
+/* Reads `site: {split, name}` or none: reduces the training part of an open set to the samples of a
  * site, and takes its validation part if it has one.
  * errors  USAGE with the key's line: another set, an unknown site; those of rp_split_file_read();
  *         of reading labels */

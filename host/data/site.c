@@ -89,27 +89,27 @@ static void take_samples(rp_data *data, const rp_site_samples *site) {
 }
 
 rp_err rp_data_take_site(rp_arena *arena, rp_data *data, rp_node *keys) {
-    rp_node *node = rp_node_find(keys, "split");
+    rp_node *node = rp_node_find(keys, "site");
     const rp_site_samples *site;
     rp_split_list list;
     const char *path;
     const char *name;
     rp_err err;
-    RP_TRY(rp_node_default(keys, "split", "none"));
+    RP_TRY(rp_node_default(keys, "site", "none"));
     if (!node || (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "none") == 0)) {
         return RP_OK;
     }
     if (!rp_node_is_map(node)) {
-        return rp_node_fail(node, "expected a map like {file: split.json, site: NAME}");
+        return rp_node_fail(node, "expected a map like {split: split.json, name: site-0}");
     }
-    RP_TRY(rp_node_need(node, "file"));
-    RP_TRY(rp_node_string(node, "file", &path));
-    RP_TRY(rp_node_need(node, "site"));
-    RP_TRY(rp_node_string(node, "site", &name));
+    RP_TRY(rp_node_need(node, "split"));
+    RP_TRY(rp_node_string(node, "split", &path));
+    RP_TRY(rp_node_need(node, "name"));
+    RP_TRY(rp_node_string(node, "name", &name));
     RP_TRY(rp_node_done(node));
     RP_TRY(rp_split_file_read(arena, path, &list));
-    RP_TRY(check_set(data, rp_node_find(node, "file"), path, &list));
-    RP_TRY(find_site(&list, rp_node_find(node, "site"), path, name, &site));
+    RP_TRY(check_set(data, rp_node_find(node, "split"), path, &list));
+    RP_TRY(find_site(&list, rp_node_find(node, "name"), path, name, &site));
     if (site->validation_count > 0 && rp_node_find(keys, "validation")) {
         return rp_node_fail(rp_node_find(keys, "validation"),
                             "%s has a validation part for site '%s': remove this key", path, name);

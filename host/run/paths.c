@@ -12,7 +12,7 @@ enum { SHOWN_BYTES = 400 };
 /* Keys whose value is a path; `train.init` unless it is a map or `none`, `data.test` unless it is a
  * count, `data.tokens` if it ends in .json. */
 static const char *const keys[] = {"data.path",       "data.test",  "data.tokens",
-                                   "data.split.file", "train.init", "train.init.from",
+                                   "data.site.split", "train.init", "train.init.from",
                                    "ring.roster",     "keys"};
 
 static bool is_path(const char *key, const rp_node *node) {

@@ -30,7 +30,7 @@ class Sites(program.Case):
             self.assertEqual(sum(site["classes"]), site["samples"])
             self.assertEqual(sum(count > 0 for count in site["classes"]), 5)
         samples = answer["sites"][2]["samples"]
-        text = RUN.replace("test: 64", "test: 64, split: {file: split.json, site: site-2}")
+        text = RUN.replace("test: 64", "test: 64, site: {split: split.json, name: site-2}")
         self.ringpipe("train", self.run_file(text), "--out", "out")
         summary = json.loads((self.dir / "out/summary.json").read_text())
         self.assertEqual(summary["samples"], samples)
@@ -52,7 +52,7 @@ class Sites(program.Case):
         self.assertIn("dirichlet:ALPHA", err)
         self.assertFalse((self.dir / "other.json").exists())
         text = RUN.replace("train: 256, test: 64",
-                           "train: 255, test: 64, split: {file: split.json, site: site-1}")
+                           "train: 255, test: 64, site: {split: split.json, name: site-1}")
         self.assertIn("ringpipe data split", self.refused("train", self.run_file(text)))
 
 

@@ -10,7 +10,7 @@ import program
 
 SITE = """\
 model: mlp
-data: {set: glyphs, train: 1024, test: 64, split: {file: split.json, site: site-1}}
+data: {set: glyphs, train: 1024, test: 64, site: {split: split.json, name: site-1}}
 ring: {boards: 2}
 train: {epochs: 1, batch: 64, microbatch: 16, seed: 1, checkpoint_steps: 2}
 loss: cross-entropy
@@ -48,7 +48,7 @@ def floats(data):
 class Round(program.Case):
     def setUp(self):
         super().setUp()
-        whole = SITE.replace(", split: {file: split.json, site: site-1}", "")
+        whole = SITE.replace(", site: {split: split.json, name: site-1}", "")
         self.ringpipe("data", "split", self.run_file(whole), "--sites", "2", "--by",
                       "dirichlet:0.5", "--out", "split.json")
         self.ringpipe("train", self.run_file(whole), "--set", "train.steps=1", "--out", "w")

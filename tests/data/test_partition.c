@@ -275,7 +275,7 @@ static void test_file_refusals(void **state) {
 static void open_site(rp_data *data, const char *keys, rp_err want, const char *part) {
     char text[256];
     (void)snprintf(text, sizeof text,
-                   "{set: glyphs, train: 12, test: 4, split: {file: %%/split.json, %s}}", keys);
+                   "{set: glyphs, train: 12, test: 4, site: {split: %%/split.json, %s}}", keys);
     if (want == RP_OK) {
         expect_ok(open_data(data, text, NULL, true));
     } else {
@@ -292,17 +292,17 @@ static void test_site(void **state) {
     expect_ok(rp_data_split_digest(&data, digest));
     rp_data_close(&data);
     write_example(digest);
-    open_site(&data, "site: right", RP_OK, "");
+    open_site(&data, "name: right", RP_OK, "");
     assert_int_equal(data.count[RP_SPLIT_TRAIN], 2);
     assert_int_equal(data.count[RP_SPLIT_VALIDATION], 2);
     assert_int_equal(data.count[RP_SPLIT_TEST], 4);
     assert_memory_equal(data.part[RP_SPLIT_TRAIN], second, sizeof second);
     assert_memory_equal(data.part[RP_SPLIT_VALIDATION], held, sizeof held);
     rp_data_close(&data);
-    open_site(&data, "site: other", RP_ERR_USAGE, "from 'left' to 'right'");
-    open_site(&data, "site: left, more: 1", RP_ERR_USAGE, "more");
+    open_site(&data, "name: other", RP_ERR_USAGE, "from 'left' to 'right'");
+    open_site(&data, "name: left, more: 1", RP_ERR_USAGE, "more");
     write_example("0000000000000000");
-    open_site(&data, "site: left", RP_ERR_USAGE, "ringpipe data split");
+    open_site(&data, "name: left", RP_ERR_USAGE, "ringpipe data split");
 }
 
 /* Samples that `validation` holds out of a site's part are the site's. */
@@ -316,8 +316,8 @@ static void test_site_validation(void **state) {
     rp_data_close(&data);
     write_example(digest);
     expect_ok(open_data(&data,
-                        "{set: glyphs, train: 12, test: 4, validation: 2, split: {file: "
-                        "%/split.json, site: left}}",
+                        "{set: glyphs, train: 12, test: 4, validation: 2, site: {split: "
+                        "%/split.json, name: left}}",
                         NULL, true));
     assert_int_equal(data.count[RP_SPLIT_TRAIN], 4);
     assert_int_equal(data.count[RP_SPLIT_VALIDATION], 2);
