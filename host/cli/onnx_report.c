@@ -273,8 +273,9 @@ static json_t *imported_json(const rp_cli_args *args, const rp_onnx_import *impo
 
 /* A number that is not finite is null. */
 static json_t *compared_json(const rp_comparison *compared) {
-    return json_pack("{s:i, s:o}", "samples", (int)compared->samples, "error",
-                     isfinite(compared->error) ? json_real(compared->error) : json_null());
+    return json_pack("{s:i, s:o, s:b}", "samples", (int)compared->samples, "error",
+                     isfinite(compared->error) ? json_real(compared->error) : json_null(),
+                     "same_outputs", compared->same);
 }
 
 rp_err rp_cli_print_imported(const rp_cli_args *args, const rp_onnx_import *import,
@@ -292,6 +293,12 @@ rp_err rp_cli_print_imported(const rp_cli_args *args, const rp_onnx_import *impo
     if (compared) {
         rp_print(stdout, "%s: %u samples, largest relative error %.2g\n", args->onnx.check,
                  compared->samples, compared->error);
+    }
+    if (compared && compared->same) {
+        rp_print(stdout,
+                 "note: the outputs in %s are the same for all samples, so this shows "
+                 "little; check a net with trained weights\n",
+                 args->onnx.check);
     }
     return RP_OK;
 }

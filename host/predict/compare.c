@@ -1,6 +1,7 @@
 #include "predict/compare.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct {
     const rp_compare_options *options;
@@ -11,6 +12,8 @@ typedef struct {
     void *x;               /* samples of a run: floats, or int32_t */
     float *y;              /* and what the net makes of them */
     float *wanted;         /* one sample's outputs */
+    float *before;         /* those of the first sample */
+    bool differ;           /* the outputs of a further sample are others */
     double *row;           /* with the end that the net leaves out */
     double error, largest; /* of all samples so far */
 } comparison;
@@ -90,6 +93,11 @@ static void add_end(const comparison *c, const float *y) {
 static rp_err compare_sample(comparison *c, uint32_t index, const float *y) {
     const uint32_t outputs = rp_network_outputs(c->network);
     const rp_err err = rp_npz_floats(c->options->arrays, c->output, index, c->wanted);
+    if (err == RP_OK && index == 0) {
+        memcpy(c->before, c->wanted, outputs * sizeof *c->before);
+    }
+    c->differ = c->differ ||
+                (err == RP_OK && memcmp(c->before, c->wanted, outputs * sizeof *c->before) != 0);
     for (uint32_t first = 0; err == RP_OK && first < outputs; first += c->options->row) {
         add_end(c, y + first);
         for (uint32_t i = 0; i < c->options->row; i++) {
@@ -111,6 +119,7 @@ static rp_err new_buffers(rp_arena *arena, comparison *c) {
     RP_TRY(rp_arena_alloc(arena, micro * c->values, sizeof(float), &c->x));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)micro * outputs, &c->y));
     RP_TRY(RP_ARENA_NEW(arena, outputs, &c->wanted));
+    RP_TRY(RP_ARENA_NEW(arena, outputs, &c->before));
     RP_TRY(RP_ARENA_NEW(arena, c->options->row, &c->row));
 fail:
     return err;
@@ -137,6 +146,7 @@ rp_err rp_compare_outputs(rp_arena *arena, rp_network *network, const rp_compare
             RP_TRY(compare_sample(&c, first + i, c.y + (size_t)i * outputs));
         }
     }
+    out->same = out->samples > 1 && !c.differ;
     out->error = c.largest > 0 ? c.error / c.largest : c.error;
 fail:
     return err;

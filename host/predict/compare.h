@@ -28,6 +28,7 @@ typedef struct {
     /* Largest difference, as a part of the largest output of the file; not finite if an output of
      * the net is not finite. */
     double error;
+    bool same; /* several samples have the same outputs in the file, which shows little */
 } rp_comparison;
 
 /* Runs the net, which has been started, on all samples of the file.

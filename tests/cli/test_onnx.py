@@ -306,6 +306,14 @@ class Check(Files):
         told = json.loads(out)["check"]
         self.assertEqual(told["samples"], 2)
         self.assertLessEqual(told["error"], 1e-6)
+        self.assertFalse(told["same_outputs"])
+
+    def test_the_same_outputs(self):
+        """A check that shows little says so: a head of zeros, for example."""
+        arrays = self.arrays({"x/x": ("f4", (2, 3), self.X[:3] * 2),
+                              "eval": ("f4", (2, 2), self.Y[:2] * 2)})
+        out, _ = self.convert(self.write(net()), "--check", arrays)
+        self.assertIn("the same for all samples", out)
 
     def test_other_outputs(self):
         arrays = self.arrays(self.usual(eval=("f4", (2, 2), [*self.Y[:3], 2.376])))
