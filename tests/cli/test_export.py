@@ -261,6 +261,10 @@ class Onnxruntime(Exports):
         for i, text in enumerate(NETS["activations"]):
             self.text_net(text, "6,8", i)
 
+    def test_elementary(self):
+        for i, text in enumerate(NETS["elementary"]):
+            self.text_net(text, "3,4", i)
+
     def text_net(self, text, sample, number):
         path = self.dir / f"net{number}.yaml"
         path.write_text(text)
@@ -357,6 +361,56 @@ layers:
   - {name: v, kind: mul, from: [t, u]}
   - {name: w, kind: relu}
   - {name: x, kind: dropout}
+"""],
+    "elementary": ["""\
+input: [3, 4]
+layers:
+  - {name: mixed, kind: linear, out: 4}
+  - {name: a, kind: abs}
+  - {name: w, kind: parameter, shape: [4]}
+  - {name: two, kind: constant, shape: [1], value: 2}
+  - {name: b, kind: add, from: [a, two]}
+  - {name: c, kind: sqrt}
+  - {name: d, kind: log, from: b}
+  - {name: e, kind: exp, from: mixed}
+  - {name: f, kind: erf, from: mixed}
+  - {name: g, kind: neg}
+  - {name: h, kind: reciprocal, from: b}
+  - {name: i, kind: pow, from: b, exponent: 1.5}
+  - {name: j, kind: clip, from: mixed, min: -0.2, max: 0.3}
+  - {name: k, kind: sub, from: [i, w]}
+  - {name: l, kind: div, from: [k, b]}
+  - {name: m, kind: min, from: [l, j]}
+  - {name: n, kind: max, from: [m, w]}
+  - {name: o, kind: less, from: [n, mixed]}
+  - {name: p, kind: greater, from: [f, g]}
+  - {name: q, kind: equal, from: [n, w]}
+  - {name: r, kind: and, from: [o, p]}
+  - {name: s, kind: or, from: [r, q]}
+  - {name: t, kind: not}
+  - {name: u, kind: isnan, from: n}
+  - {name: v, kind: or, from: [t, u]}
+  - {name: x, kind: where, from: [v, e, w]}
+  - {name: ss, kind: softmax, axis: 0}
+  - {name: ls, kind: logsoftmax, from: x}
+  - {name: sum, kind: add, from: [ss, ls, c, d, h, n, s]}
+  - {name: turn, kind: transpose, perm: [1, 0]}
+  - {name: table, kind: parameter, shape: [5, 3]}
+  - {name: prod, kind: matmul, from: [turn, table], transpose: true}
+  - {name: row, kind: reshape, shape: [20, 1]}
+  - {name: wide, kind: expand, shape: [20, 2]}
+  - {name: edge, kind: pad, pads: [1, 0, 0, 2], value: 0.5}
+  - {name: part, kind: gather, axis: 1, indices: [3, 0, 1]}
+  - {name: mean, kind: mean, axes: [0], keep: true}
+  - {name: moved, kind: sub, from: [part, mean]}
+  - {name: most, kind: max-over, axes: [1]}
+""", """\
+input: [3, 4]
+layers:
+  - {name: mixed, kind: linear, out: 4}
+  - {name: both, kind: matmul, from: [mixed, mixed], transpose: true}
+  - {name: again, kind: matmul, from: [both, mixed]}
+  - {name: all, kind: sum}
 """],
     "tokens": ["""\
 input: {shape: [7], type: i32}
