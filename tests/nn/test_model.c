@@ -504,7 +504,7 @@ static void mistakes(void **state) {
         {"  - {name: a, kind: adaptiveavgpool}", "out"},
         {"  - {name: a, kind: adaptiveavgpool, out: [7, 0]}", "from 1 to 255, found '0'"},
         {"  - {name: a, kind: adaptiveavgpool, out: [7]}", "a list of two: [height, width]"},
-        {"  - {name: a, kind: dense, out: 4}\n  - {name: b, kind: add, from: [a, data]}",
+        {"  - {name: a, kind: dense, out: 3}\n  - {name: b, kind: add, from: [a, data]}",
          "one shape"},
         {"  - {name: a, kind: flatten}\n  - {name: b, kind: concat, from: [a, data]}",
          "first dimension"},
