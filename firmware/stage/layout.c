@@ -199,7 +199,8 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
 }
 
 /* Workspace of a layer for steps of any length and any number of samples up to that of a pass:
- * fewer samples may need more, because a product may then divide its sums into more parts. */
+ * shorter steps may need more, because a layer may then compute more samples at once, and fewer
+ * samples, because their number decides which operand of a product is packed. */
 static size_t most_workspace(const rp_job *job, uint32_t index, rp_gemm_choice gemm) {
     const rp_model *model = job->model;
     const rp_layer *layer = &model->layer[index];

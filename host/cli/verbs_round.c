@@ -172,11 +172,16 @@ fail:
 static rp_err start_timer(const site_round *r, timer_t *timer, bool *made) {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
     const struct itimerspec due = {.it_value = {.tv_sec = r->args->round.within_s}};
+    sigset_t own;
     *made = false;
     if (r->args->round.within_s == 0) {
         return RP_OK;
     }
-    *made = timer_create(CLOCK_MONOTONIC, &event, timer) == 0;
+    /* It may expire before the run reads signals, and must not end the process then. */
+    (void)sigemptyset(&own);
+    (void)sigaddset(&own, SIGUSR1);
+    *made = sigprocmask(SIG_BLOCK, &own, NULL) == 0 &&
+            timer_create(CLOCK_MONOTONIC, &event, timer) == 0;
     return *made && timer_settime(*timer, 0, &due, NULL) == 0
                ? RP_OK
                : rp_fail(RP_ERR_IO, "round: a timer for --within: %s", strerror(errno));
@@ -303,11 +308,13 @@ static double now_s(void) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static rp_err make_answer(site_round *r) {
+/* `before`: an answer whose weights were removed, or NULL. A partial round does not go on. */
+static rp_err make_answer(site_round *r, const json_t *before) {
     const double began = now_s();
-    bool partial = false;
+    const char *status = json_string_value(json_object_get(before, "status"));
+    bool partial = status && strcmp(status, "partial") == 0;
     rp_err err;
-    RP_TRY(train(r, &partial));
+    RP_TRY(partial ? RP_OK : train(r, &partial));
     if (partial) {
         RP_TRY(find_partial(r));
     }
@@ -324,8 +331,10 @@ rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(lock_site(&r));
     RP_TRY(open_folder(&r));
     RP_TRY(rp_round_read_answer(r.folder, &answer));
-    if (!answer) {
-        RP_TRY(make_answer(&r));
+    if (!answer || access(r.weights, F_OK) != 0) {
+        err = make_answer(&r, answer);
+        json_decref(answer);
+        RP_TRY(err);
         RP_TRY(rp_round_read_answer(r.folder, &answer));
     }
     err = print_answer(&r, answer);

@@ -14,7 +14,7 @@ typedef struct {
     uint64_t counts[RP_NOW_COUNTS];
 } rp_now_sums;
 
-/* Of a board `kind` and `to` are "". Texts are borrowed for the call. */
+/* A wire, or a board, whose `kind` and `to` are "". Texts are borrowed for the call. */
 typedef struct {
     const char *kind, *name, *to;
 } rp_now_key;

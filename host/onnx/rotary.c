@@ -92,7 +92,7 @@ static double find_base(const rp_onnx_value *cosines, const rp_onnx_value *sines
 
 /* ---- the pattern ----------------------------------------------------------------------------- */
 
-/* x cos is input `i` of the sum, and the turned x times sin is the other one. */
+/* Input `i` of the sum is x cos; the other input is the turned x times sin. */
 static rp_err match_sum(const rp_onnx_visit *sum, uint32_t i, rp_onnx_rotary *out,
                         const rp_onnx_view **x) {
     rp_onnx_visit straight;

@@ -88,6 +88,11 @@ class Round(program.Case):
         (self.dir / "a/round.json").unlink()
         again = self.round("a", "--steps", "6")
         self.assertEqual({**again, "seconds": 0}, {**answer, "seconds": 0})
+        # Weights that were removed are made again.
+        (self.dir / "a/weights.safetensors").unlink()
+        again = self.round("a", "--steps", "6")
+        self.assertEqual(again["out"], answer["out"])
+        self.assertTrue((self.dir / "a/weights.safetensors").exists())
         # Elsewhere the round has the same weights; another round, or another site, has not.
         self.assertEqual(self.round("b", "--steps", "6")["out"], answer["out"])
         self.assertNotEqual(self.round("c", "--steps", "6", number=4)["out"], answer["out"])
@@ -124,7 +129,9 @@ class Round(program.Case):
         answer = self.round("p", "--epochs", "100000", "--within", "3")
         self.assertEqual(answer["status"], "partial")
         self.assertEqual(answer["steps"], len(program.steps_of(self.dir / "p/run/log.jsonl")))
-        self.assertTrue((self.dir / "p/weights.safetensors").exists())
+        (self.dir / "p/weights.safetensors").unlink()
+        again = self.round("p", "--epochs", "100000", "--within", "3")
+        self.assertEqual({**again, "seconds": 0}, {**answer, "seconds": 0})
 
     def test_given_weights(self):
         given = read_tensors(self.dir / "w/weights.safetensors")
