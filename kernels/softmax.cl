@@ -29,10 +29,10 @@ kernel void rows_forward(global float *y, ulong y_first, global const float *x, 
         sum += exp(load16(from + i, length - i, -INFINITY) - largest);
     }
     float total = sum16(sum);
-    float level = largest + log(total);
+    float level = log(total);
     for (uint i = 0; i < length; i += 16) {
         float16 v = load16(from + i, length - i, 0.0f);
-        store16(LOG ? v - level : exp(v - largest) / total, to + i, length - i);
+        store16(LOG ? v - largest - level : exp(v - largest) / total, to + i, length - i);
     }
 }
 
@@ -79,10 +79,10 @@ kernel void columns_forward(global float *y, ulong y_first, global const float *
     for (uint k = 0; k < length; k++) {
         total += exp(load16(from + (ulong)k * inner, left, 0.0f) - largest);
     }
-    float16 level = largest + log(total);
+    float16 level = log(total);
     for (uint k = 0; k < length; k++) {
         float16 v = load16(from + (ulong)k * inner, left, 0.0f);
-        store16(LOG ? v - level : exp(v - largest) / total, to + (ulong)k * inner, left);
+        store16(LOG ? v - largest - level : exp(v - largest) / total, to + (ulong)k * inner, left);
     }
 }
 

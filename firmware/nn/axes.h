@@ -67,7 +67,7 @@ rp_shape rp_axes_padded(const rp_shape *shape, const rp_shape *whole);
 rp_err rp_axes_sum(const rp_layer_call *call, const rp_axes_runs *runs, const rp_tensor *out,
                    rp_rows x, float factor, bool add) RP_MUST_CHECK;
 
-/* Reads a list of 1 to `most` axes of a sample, which differ, as bits. */
+/* Reads a list of 1 to RP_AXES_MAX different axes of a sample, as bits. */
 rp_err rp_axes_read(rp_node *keys, const char *key, uint32_t *bits) RP_MUST_CHECK;
 /* Reads a required list of 1 to RP_AXES_MAX sizes. */
 rp_err rp_axes_read_shape(rp_node *keys, const char *key, rp_shape *out) RP_MUST_CHECK;

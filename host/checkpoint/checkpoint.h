@@ -69,10 +69,10 @@ rp_err rp_checkpoint_check_start(const rp_runfile *run) RP_MUST_CHECK;
 
 enum { RP_CHECKPOINT_DAMAGE = 400 };
 
-/* Finds the newest checkpoint of a run folder that is complete and valid by checksums, including
- * its sidecar files. *path NULL: there is no checkpoint yet. `damaged`: why a newer one is not
- * used, or "". errors  FORMAT, IO: all checkpoints are damaged; USAGE: it was made with a different
- * seed, batch, model or schedule, or its step is after the end of the run */
+/* Finds the newest checkpoint of a folder of checkpoints that is complete and valid by checksums,
+ * including its sidecar files. *path NULL: there is no checkpoint yet. `damaged`: why a newer one
+ * is not used, or "". errors  FORMAT, IO: all checkpoints are damaged; USAGE: it was made with a
+ * different seed, batch, model or schedule, or its step is after the end of the run */
 rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
                           rp_position *position, char damaged[RP_CHECKPOINT_DAMAGE]) RP_MUST_CHECK;
 

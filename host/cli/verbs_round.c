@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -26,9 +27,10 @@ typedef struct {
     rp_arena *arena;
     rp_runfile run; /* the site's run file with --set */
     rp_round_asked asked;
-    char split[RP_SITES_DIGEST];
-    const char *folder, *run_folder, *weights, *trained;
-    int lock; /* descriptor of the run file; -1: none */
+    const char *folder, *run_folder, *weights;
+    const char *trained;    /* file with the weights of the run */
+    uint64_t done, samples; /* steps and samples in these; of a partial round */
+    int lock;               /* descriptor of the run file; -1: none */
 } site_round;
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -59,7 +61,7 @@ static rp_err digest_run(site_round *r) {
     rp_sites_digest_text(text, r->asked.run);
     RP_TRY(rp_sites_digest_file(r->args->round.in, r->asked.in));
     if (file) {
-        RP_TRY(rp_sites_digest_file(file, r->split));
+        RP_TRY(rp_sites_digest_file(file, r->asked.split));
     }
 fail:
     return err;
@@ -187,6 +189,13 @@ static rp_err start_timer(const site_round *r, timer_t *timer, bool *made) {
                : rp_fail(RP_ERR_IO, "round: a timer for --within: %s", strerror(errno));
 }
 
+static rp_err has_run_file(const site_round *r, bool *yes) {
+    char *path;
+    const rp_err err = rp_arena_printf(r->arena, &path, "%s/run.yaml", r->run_folder);
+    *yes = err == RP_OK && access(path, F_OK) == 0;
+    return err;
+}
+
 /* Trains, or goes on with a run that was interrupted. *partial: --within ended it. */
 static rp_err train(const site_round *r, bool *partial) {
     const char *const folder[] = {r->run_folder};
@@ -194,10 +203,9 @@ static rp_err train(const site_round *r, bool *partial) {
     struct itimerspec left = {0};
     timer_t timer;
     bool timed = false;
-    char *began_file;
+    bool began;
     rp_err err;
-    RP_TRY(rp_arena_printf(r->arena, &began_file, "%s/run.yaml", r->run_folder));
-    const bool began = access(began_file, F_OK) == 0;
+    RP_TRY(has_run_file(r, &began));
     args.run.silent = true;
     args.out = r->run_folder;
     if (began) {
@@ -226,13 +234,25 @@ fail:
 /* The weights of a run that --within ended: its newest checkpoint, or the given ones. */
 static rp_err find_partial(site_round *r) {
     char damaged[RP_CHECKPOINT_DAMAGE];
-    rp_position position;
+    rp_position position = {0};
     rp_runfile run = {0};
+    bool began;
+    char *folder;
     char *path = NULL;
     rp_err err;
+    r->trained = r->args->round.in;
+    RP_TRY(has_run_file(r, &began));
+    if (!began) {
+        return RP_OK;
+    }
+    RP_TRY(rp_arena_printf(r->arena, &folder, "%s/checkpoint", r->run_folder));
     RP_TRY(rp_runfile_read(r->arena, r->run_folder, NULL, 0, &run));
-    RP_TRY(rp_checkpoint_find(r->arena, &run, r->run_folder, &path, &position, damaged));
-    r->trained = path ? path : r->args->round.in;
+    RP_TRY(rp_checkpoint_find(r->arena, &run, folder, &path, &position, damaged));
+    if (path) {
+        r->trained = path;
+        r->done = position.step;
+        r->samples = position.samples;
+    }
 fail:
     rp_runfile_close(&run);
     return err;
@@ -255,6 +275,7 @@ static uint64_t link_bytes(const json_t *summary) {
 
 static rp_err write_answer(site_round *r, bool partial, double seconds) {
     rp_round_answer answer = {.asked = &r->asked,
+                              .loss = {.first = NAN, .mean = NAN, .last = NAN},
                               .partial = partial,
                               .held = r->run.data.count[RP_SPLIT_TRAIN],
                               .optimizer = r->run.optim.kind->name,
@@ -263,12 +284,15 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
     json_t *summary = NULL;
     char *path;
     rp_err err;
-    (void)snprintf(answer.split, sizeof answer.split, "%s", r->split);
     RP_TRY(rp_arena_printf(r->arena, &path, "%s/log.jsonl", r->run_folder));
-    RP_TRY(rp_site_read_losses(path, &answer.loss));
+    if (access(path, F_OK) == 0) {
+        RP_TRY(rp_site_read_losses(path, partial ? r->done : UINT64_MAX, &answer.loss));
+    }
     RP_TRY(rp_arena_printf(r->arena, &path, "%s/summary.json", r->run_folder));
-    RP_TRY(rp_json_read(path, &summary));
-    answer.samples = (uint64_t)real_of(summary, "samples");
+    if (access(path, F_OK) == 0) { /* a kill after the last step may have prevented it */
+        RP_TRY(rp_json_read(path, &summary));
+    }
+    answer.samples = partial ? r->samples : (uint64_t)real_of(summary, "samples");
     answer.train_s = real_of(summary, "seconds");
     answer.start_s = seconds > answer.train_s ? seconds - answer.train_s : 0;
     answer.ring_bytes = link_bytes(summary);

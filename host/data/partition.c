@@ -254,7 +254,7 @@ static rp_err divide_by_shares(work *w, const rp_partition_rule *rule, uint32_t 
         rule->kind == RP_PARTITION_DIRICHLET ||
         (rule->kind == RP_PARTITION_QUANTITY && rule->quantity == RP_QUANTITY_DIRICHLET);
     const uint32_t draws = drawn ? DRAWS_MAX : 1;
-    const uint32_t least = drawn ? w->of->least : 1;
+    const uint32_t least = drawn && w->of->least > 0 ? w->of->least : 1;
     uint32_t best = 0;
     if (rule->kind == RP_PARTITION_DIRICHLET) {
         shuffle_classes(w);
@@ -264,17 +264,15 @@ static rp_err divide_by_shares(work *w, const rp_partition_rule *rule, uint32_t 
     for (uint32_t draw = 0; draw < draws; draw++) {
         divide_once(w, rule, draw, site);
         const uint32_t found = smallest_site(w, site);
-        if (found >= least) {
+        if (found >= least || !drawn) {
             return RP_OK;
         }
         best = found > best ? found : best;
     }
-    return drawn ? rp_fail(RP_ERR_USAGE,
-                           "in %u draws some site had fewer than %u samples (the best draw has "
-                           "%u): use a larger alpha, fewer sites, or a smaller --least",
-                           draws, least, best)
-                 : rp_fail(RP_ERR_USAGE, "%u samples leave a site of %u without one", w->of->count,
-                           w->of->sites);
+    return rp_fail(RP_ERR_USAGE,
+                   "in %u draws some site had fewer than %u samples (the best draw has %u): use a "
+                   "larger alpha, fewer sites, or a smaller --least",
+                   draws, least, best);
 }
 
 /* Site k has the classes k * n, k * n + 1, .. of a shuffled order of the classes, around its end. A
@@ -379,6 +377,11 @@ rp_err rp_partition_make(const rp_partition_rule *rule, const rp_partition_sampl
     err = rule->kind == RP_PARTITION_CLASSES  ? divide_by_classes(&w, rule, site)
           : rule->kind == RP_PARTITION_SHARDS ? divide_by_shards(&w, rule, site)
                                               : divide_by_shares(&w, rule, site);
+    if (err == RP_OK && smallest_site(&w, site) == 0) {
+        err = rp_fail(RP_ERR_USAGE,
+                      "%u samples leave a site of %u without one: use fewer sites or another rule",
+                      samples->count, samples->sites);
+    }
 fail:
     rp_arena_finish(&w.arena);
     return err;

@@ -87,14 +87,18 @@ const char *rp_export_write_isnan(rp_export_layer *l) {
 const char *rp_export_write_binary(rp_export_layer *l) {
     static const char *const ops[][2] = {
         {"sub", "Sub"}, {"div", "Div"}, {"min", "Min"}, {"max", "Max"}, {NULL, NULL}};
-    return RP_EXPORT_OP(l, find_op(l, ops), align(l, 0), align(l, 1));
+    const char *a = align(l, 0);
+    const char *b = align(l, 1);
+    return RP_EXPORT_OP(l, find_op(l, ops), a, b);
 }
 
 /* Comparisons give 0 or 1. */
 const char *rp_export_write_compare(rp_export_layer *l) {
     static const char *const ops[][2] = {
         {"equal", "Equal"}, {"less", "Less"}, {"greater", "Greater"}, {NULL, NULL}};
-    return cast(l, RP_EXPORT_OP(l, find_op(l, ops), align(l, 0), align(l, 1)), FLOATS);
+    const char *a = align(l, 0);
+    const char *b = align(l, 1);
+    return cast(l, RP_EXPORT_OP(l, find_op(l, ops), a, b), FLOATS);
 }
 
 const char *rp_export_write_logic(rp_export_layer *l) {
@@ -106,7 +110,9 @@ const char *rp_export_write_logic(rp_export_layer *l) {
 
 const char *rp_export_write_where(rp_export_layer *l) {
     const char *mask = cast(l, align(l, 0), BOOLS);
-    return RP_EXPORT_OP(l, "Where", mask, align(l, 1), align(l, 2));
+    const char *a = align(l, 1);
+    const char *b = align(l, 2);
+    return RP_EXPORT_OP(l, "Where", mask, a, b);
 }
 
 /* ---- sums and products ----------------------------------------------------------------------- */

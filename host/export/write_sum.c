@@ -19,9 +19,47 @@ const char *rp_export_write_mul(rp_export_layer *l) {
     return RP_EXPORT_OP(l, "Mul", l->x[0], gate);
 }
 
+/* Whether the layer's value has a batch of 1, because it depends on parameters only. */
+static bool is_still(const rp_model *model, uint32_t index) {
+    if (index == RP_LAYER_DATA || index < model->input_count) {
+        return false;
+    }
+    const rp_layer *layer = &model->layer[index];
+    bool still = true;
+    for (uint32_t i = 0; i < layer->input_count && still; i++) {
+        still = is_still(model, layer->input[i]);
+    }
+    return still;
+}
+
+/* Concat does not broadcast: a value with a batch of 1 is expanded to the batch of `like`. */
+static const char *expand_batch(rp_export_layer *l, const char *x, const char *like,
+                                uint32_t dims) {
+    int64_t ones[RP_DIMS_MAX];
+    for (uint32_t i = 0; i < dims; i++) {
+        ones[i] = 1;
+    }
+    const char *batch = rp_export_batch(l, like);
+    const char *rest = rp_export_whole(l, dims, ones);
+    const char *shape = RP_EXPORT_OP(l, "Concat", batch, rest);
+    rp_export_int(l, "axis", 0);
+    return RP_EXPORT_OP(l, "Expand", x, shape);
+}
+
 const char *rp_export_write_concat(rp_export_layer *l) {
+    const rp_model *model = l->graph->net->model;
     const uint32_t axis = rp_export_key_u32(l, "axis", 0);
-    const char *y = rp_export_op(l, "Concat", l->input_count, l->x);
+    const char *x[RP_LAYER_INPUTS_MAX];
+    const char *like = NULL;
+    for (uint32_t i = 0; i < l->input_count; i++) {
+        like = !like && !is_still(model, l->layer->input[i]) ? l->x[i] : like;
+    }
+    for (uint32_t i = 0; i < l->input_count; i++) {
+        x[i] = like && is_still(model, l->layer->input[i])
+                   ? expand_batch(l, l->x[i], like, l->in[i].dims)
+                   : l->x[i];
+    }
+    const char *y = rp_export_op(l, "Concat", l->input_count, x);
     rp_export_int(l, "axis", axis + (int64_t)1);
     return y;
 }

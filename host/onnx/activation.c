@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "onnx/layers.h"
+#include "onnx/ops.h"
 #include "onnx/rows.h"
 
 enum { DEPTH_MAX = 12, STEPS_MAX = 200, CANDIDATES_MAX = 16 };
@@ -145,6 +146,10 @@ static double node_of(formula *f, uint32_t index, uint32_t depth) {
     const uint32_t inputs = visit.node->input_count;
     bool known = false;
     double result = 0.0;
+    if (!rp_onnx_is_standard(visit.node)) {
+        f->good = false;
+        return 0.0;
+    }
     if (strcmp(visit.node->op, "Clip") == 0 && inputs <= 3) {
         const double least = input_of(f, &visit, 1, -INFINITY, depth);
         const double most = input_of(f, &visit, 2, INFINITY, depth);

@@ -323,7 +323,7 @@ static rp_err find_scores(const rp_onnx_visit *softmax, rp_onnx_visit *scores, p
     bool taken = true;
     rp_err err = RP_OK;
     *done = false;
-    if (!in || (axis != -1 && axis != (int64_t)in->view->dims.rank - 1)) {
+    if (!in || !in->view || (axis != -1 && axis != (int64_t)in->view->dims.rank - 1)) {
         return RP_OK;
     }
     for (uint32_t masks = 0; masks < 4 && taken; masks++) {

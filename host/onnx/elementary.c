@@ -404,6 +404,9 @@ static rp_err emit_gather(const rp_onnx_visit *visit, const element *e, bool *do
         axis < 1 || axis >= in->view->dims.rank) {
         return RP_OK;
     }
+    if (count > RP_ONNX_INDICES_MAX) {
+        return rp_onnx_refuse(visit, "it takes too many elements by their indices");
+    }
     RP_TRY(RP_ARENA_NEW(visit->graph->arena, count, &at));
     for (uint64_t i = 0; i < count; i++) {
         at[i] = list[i] < 0 ? list[i] + in->view->dims.dim[axis] : list[i];

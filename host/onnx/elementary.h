@@ -4,6 +4,8 @@
 
 #include "onnx/graph.h"
 
+enum { RP_ONNX_INDICES_MAX = 1 << 16 /* of a gather in a model file */ };
+
 /* The layer of the node's operator, if there is such a kind. *done is false, and the node is
  * refused, if an operand cannot be read. errors MEMORY */
 rp_err rp_onnx_element(const rp_onnx_visit *visit, bool *done) RP_MUST_CHECK;

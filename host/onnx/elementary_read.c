@@ -9,10 +9,9 @@
 #include "onnx/elementary.h"
 #include "onnx/layers.h"
 #include "onnx/names.h"
+#include "onnx/signature.h"
 #include "onnx/symbols.h"
 #include "onnx/tensor.h"
-
-enum { INDICES_MAX = 1 << 16 /* of a gather in a model file */ };
 
 /* The largest `value` of a constant. */
 #define VALUE_MAX 1e29f /* a model file may state values up to 1e30 */
@@ -72,7 +71,8 @@ fail:
 
 /* ---- steps of an arrangement ----------------------------------------------------------------- */
 
-static rp_err refuse_batch(const rp_onnx_visit *visit) {
+static rp_err refuse_batch(const rp_onnx_visit *visit, bool *done) {
+    *done = false;
     return rp_onnx_refuse(visit, "it moves, divides or joins samples of the batch");
 }
 
@@ -84,7 +84,7 @@ static rp_err turn(const rp_onnx_visit *visit, const rp_onnx_view *view, uint32_
     for (uint32_t i = 0; i < view->dims.rank; i++) {
         perm[i] = (int64_t)view->perm[i] - skip;
         if ((perm[i] < 0) != (i < skip)) {
-            return refuse_batch(visit);
+            return refuse_batch(visit, done);
         }
     }
     RP_TRY(rp_onnx_element_list(visit->graph->arena, "perm", perm + skip, view->dims.rank - skip,
@@ -102,7 +102,7 @@ static rp_err take_part(const rp_onnx_visit *visit, uint32_t axis, int64_t start
     int64_t *index;
     char *keys;
     rp_err err;
-    if (step != 1 && count > INDICES_MAX) {
+    if (step != 1 && count > RP_ONNX_INDICES_MAX) {
         *done = false;
         return rp_onnx_refuse(visit, "it takes too many elements with a step");
     }
@@ -134,8 +134,7 @@ static rp_err take_parts(const rp_onnx_visit *visit, const rp_onnx_view *view, u
         const bool whole =
             view->start[i] == 0 && count == in->dim[i] && (view->step[i] == 1 || count == 1);
         if (!whole && i < skip) {
-            *done = false;
-            return refuse_batch(visit);
+            return refuse_batch(visit, done);
         }
         if (!whole) {
             RP_TRY(take_part(visit, i - skip, view->start[i], view->step[i], count, layer, done));
@@ -151,7 +150,7 @@ static rp_err expand(const rp_onnx_visit *visit, const rp_onnx_view *view, uint3
     const char *keys;
     rp_err err;
     if (skip > 0 && (in->rank != view->dims.rank || in->dim[0] != view->dims.dim[0])) {
-        return refuse_batch(visit);
+        return refuse_batch(visit, done);
     }
     RP_TRY(rp_onnx_element_list(visit->graph->arena, "shape", view->dims.dim + skip,
                                 view->dims.rank - skip, &keys));
@@ -259,22 +258,14 @@ fail:
     return err;
 }
 
-/* Whether torch.export lists the tensor as `role`, PARAMETER or BUFFER. */
-static bool is_listed(const rp_onnx_model *model, const char *role, const char *name) {
-    char line[RP_ONNX_NAME_MAX + 32];
-    (void)snprintf(line, sizeof line, ": %s target='%s'", role, name);
-    return model->signature &&
-           memmem(model->signature, model->signature_bytes, line, strlen(line)) != NULL;
-}
-
 /* Whether an initialiser is a weight: its name is in the given list or, without one, it is that of
  * a module and not of a buffer. One number is rather a constant, such as a mask's. */
 static bool is_trained(const rp_onnx_graph *graph, const char *name, bool one_number) {
     if (graph->names) {
         return rp_onnx_symbols_find(graph->names, name) != UINT32_MAX;
     }
-    return !rp_onnx_name_is_made_up(name) && !is_listed(graph->model, "BUFFER", name) &&
-           (!one_number || is_listed(graph->model, "PARAMETER", name));
+    return !rp_onnx_name_is_made_up(name) && !rp_onnx_is_listed(graph->model, "BUFFER", name) &&
+           (!one_number || rp_onnx_is_listed(graph->model, "PARAMETER", name));
 }
 
 /* A script export lists buffers like weights. With --no-fuse every weight would have this note. */
@@ -329,7 +320,7 @@ static rp_err read_leaf(const rp_onnx_visit *visit, const rp_onnx_view *view, ui
         return RP_OK; /* the node that gives it has the reason */
     }
     if (skip != 1 || view->dims.rank == 0 || view->dims.dim[0] != visit->graph->batch) {
-        return refuse_batch(visit);
+        return refuse_batch(visit, done);
     }
     *layer = value->layer;
     *done = true;
@@ -350,7 +341,7 @@ rp_err rp_onnx_element_view(const rp_onnx_visit *visit, const rp_onnx_value *val
                        : read_still(visit, value, view, skip, layer, done);
     }
     if (dynamic && (view->dims.rank == 0 || view->dims.dim[0] != visit->graph->batch)) {
-        return refuse_batch(visit);
+        return refuse_batch(visit, done);
     }
     /* A first axis of 1 that a weight has for all samples is dropped by a reshape. */
     const uint32_t inner = dynamic ? 1 : 0;

@@ -109,6 +109,9 @@ static double node_at(rp_onnx_evaluation *e, uint32_t number, const rp_onnx_dims
     const rp_onnx_visit node = {
         .graph = e->graph, .node = &e->graph->model->node[number], .index = number};
     const char *op = node.node->op;
+    if (!rp_onnx_is_standard(node.node)) {
+        return fail(e);
+    }
     if (strcmp(op, "GatherND") == 0) {
         return gathered_nd(e, &node, index, depth);
     }

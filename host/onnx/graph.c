@@ -1,4 +1,5 @@
 #include "onnx/graph.h"
+#include "onnx/signature.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ static bool has_named(const rp_onnx_graph *graph, const rp_onnx_view *view, uint
 /* Whether an element may be that of an initialiser that the user says is a parameter. */
 static bool is_named(const rp_onnx_graph *graph, const rp_onnx_view *view) {
     uint32_t steps = NAMED_STEPS;
-    return graph->names && has_named(graph, view, &steps);
+    return (graph->names || graph->model->signature) && has_named(graph, view, &steps);
 }
 
 /* Copies elements of initialisers; NULL if there are too many. */
@@ -232,8 +233,10 @@ rp_err rp_onnx_refuse(const rp_onnx_visit *visit, const char *format, ...) {
 
 /* ---- the start ------------------------------------------------------------------------------- */
 
-static bool is_in(const rp_onnx_symbols *names, const char *name) {
-    return names && rp_onnx_symbols_find(names, name) != UINT32_MAX;
+/* Whether the user's list, or without one that of torch.export, has the name as a parameter. */
+static bool is_parameter(const rp_onnx_graph *graph, const char *name) {
+    return graph->names ? rp_onnx_symbols_find(graph->names, name) != UINT32_MAX
+                        : rp_onnx_is_listed(graph->model, "PARAMETER", name);
 }
 
 /* Integers are constants, floats may become parameters, and other types are not read. */
@@ -258,7 +261,7 @@ static rp_err state_initialiser(rp_onnx_graph *graph, uint32_t index) {
     RP_TRY(rp_onnx_view_leaf(graph->arena, value, &dims, &view));
     graph->value[value] = (rp_onnx_value){.state = whole ? RP_ONNX_CONST : RP_ONNX_PARAM,
                                           .whole = whole,
-                                          .named = !whole && is_in(graph->names, tensor->name),
+                                          .named = !whole && is_parameter(graph, tensor->name),
                                           .view = view,
                                           .node = RP_ONNX_NONE,
                                           .layer = RP_ONNX_NONE,

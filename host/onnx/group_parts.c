@@ -39,14 +39,16 @@ static rp_err find_groups(const rp_onnx_visit *node, uint32_t i, groups *out, bo
         return RP_OK;
     }
     const uint32_t index = node->graph->value[rp_onnx_view_only_leaf(in->view)].node;
-    if (index == RP_ONNX_NONE) {
+    if (index == RP_ONNX_NONE || !rp_onnx_is_standard(&model->node[index])) {
         return RP_OK;
     }
     const rp_onnx_visit norm = {.graph = node->graph, .node = &model->node[index], .index = index};
     const rp_onnx_value *x = rp_onnx_in(&norm, 0);
     const bool instance = strcmp(norm.node->op, "InstanceNormalization") == 0;
     const bool grouped = strcmp(norm.node->op, "GroupNormalization") == 0 && model->opset < 21;
-    if ((!instance && !grouped) || x->state != RP_ONNX_DYNAMIC || x->view->dims.rank < 3) {
+    if ((!instance && !grouped) || !x || x->state != RP_ONNX_DYNAMIC || x->view->dims.rank < 3 ||
+        x->view->dims.dim[0] != node->graph->batch ||
+        in->view->dims.dim[0] != x->view->dims.dim[0]) {
         return RP_OK;
     }
     RP_TRY(is_all(&norm, 1, 1.0f, yes));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "onnx/ops.h"
 #include "onnx/tensor.h"
 
 /* ---- a layer --------------------------------------------------------------------------------- */
@@ -401,7 +402,7 @@ rp_err rp_onnx_reduced_axes(const rp_onnx_visit *visit, uint32_t rank, uint32_t 
     *out = 0;
     for (uint64_t i = 0; axes && i < count; i++) {
         const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-        *out |= axis >= 0 && axis < rank ? 1u << axis : 1u;
+        *out |= 1u << (axis >= 0 && axis < rank ? (uint32_t)axis : 31); /* 31: no axis */
     }
     return err;
 }
@@ -426,7 +427,8 @@ bool rp_onnx_producer(const rp_onnx_visit *visit, uint32_t i, const char *op, rp
         return false;
     }
     const uint32_t node = visit->graph->value[in->view->leaf].node;
-    if (node == RP_ONNX_NONE || strcmp(model->node[node].op, op) != 0) {
+    if (node == RP_ONNX_NONE || strcmp(model->node[node].op, op) != 0 ||
+        !rp_onnx_is_standard(&model->node[node])) {
         return false;
     }
     *out = (rp_onnx_visit){.graph = visit->graph, .node = &model->node[node], .index = node};

@@ -5,6 +5,7 @@
 #include "onnx/activation.h"
 #include "onnx/layers.h"
 #include "onnx/linear.h"
+#include "onnx/names.h"
 #include "onnx/noise.h"
 #include "onnx/norm_parts.h"
 #include "onnx/ops.h"
@@ -151,8 +152,24 @@ fail:
     return err;
 }
 
+/* A script export does not say whether an initialiser with one number is a parameter. */
+static rp_err note_number(const rp_onnx_visit *visit, uint32_t i) {
+    const rp_onnx_value *value = rp_onnx_in(visit, i);
+    const rp_onnx_model *model = visit->graph->model;
+    const uint32_t leaf =
+        value->state == RP_ONNX_PARAM ? rp_onnx_view_only_leaf(value->view) : RP_ONNX_NONE;
+    const char *name = leaf != RP_ONNX_NONE ? model->tensor[model->tensor_of[leaf]].name : NULL;
+    return !name || rp_onnx_name_is_made_up(name)
+               ? RP_OK
+               : rp_onnx_add_finding(visit->graph->notes, "assumed",
+                                     "%s is the number 1 and left out; --names trains it if it is "
+                                     "a parameter",
+                                     name);
+}
+
 /* A product with 1 is its second factor. */
-static bool give_unchanged(const rp_onnx_visit *visit) {
+static rp_err give_unchanged(const rp_onnx_visit *visit, bool *done) {
+    *done = false;
     for (uint32_t i = 0; i < 2; i++) {
         const rp_onnx_value *x = rp_onnx_in(visit, 1 - i);
         float number;
@@ -160,10 +177,11 @@ static bool give_unchanged(const rp_onnx_visit *visit) {
             x->state == RP_ONNX_DYNAMIC &&
             rp_onnx_in(visit, i)->view->dims.rank <= x->view->dims.rank) {
             rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, x->view);
-            return true;
+            *done = true;
+            return note_number(visit, i);
         }
     }
-    return false;
+    return RP_OK;
 }
 
 rp_err rp_onnx_layer_mul(const rp_onnx_visit *visit, bool *done) {
@@ -171,7 +189,7 @@ rp_err rp_onnx_layer_mul(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *b = rp_onnx_in(visit, 1);
     uint32_t from[2];
     rp_err err;
-    *done = give_unchanged(visit);
+    RP_TRY(give_unchanged(visit, done));
     if (!*done) {
         RP_TRY(rp_onnx_match_noise(visit, done));
     }

@@ -82,9 +82,10 @@ static bool fits(rp_onnx_graph *graph, const mask_of *m, bool causal, int64_t hi
             const uint64_t sample = i / m->keys / m->each_sample;
             const uint64_t id = sample * m->keys + i % m->keys;
             const bool padded = either_id(e.seed, id) == hidden;
-            same = is_hidden(m->kind, rp_onnx_evaluate(&e, m->view, i)) ==
-                   (padded || (causal && is_later(m, i)));
-            same = same && e.good;
+            const double value = rp_onnx_evaluate(&e, m->view, i);
+            const bool is = is_hidden(m->kind, value);
+            same = e.good && is == (padded || (causal && is_later(m, i))) &&
+                   (m->kind != RP_ONNX_MASK_ADDED || is || value == 0.0);
         }
         graph->budget -= e.steps < graph->budget ? e.steps : graph->budget;
         if (!same) {
@@ -95,10 +96,15 @@ static bool fits(rp_onnx_graph *graph, const mask_of *m, bool causal, int64_t hi
     return true;
 }
 
-/* The only small id that hides the first key from the last query; -1: none does. */
+/* The only id that hides the first key from the last query, of the small ones and of some ends of
+ * vocabularies; -1: none does, or several do. */
 static int64_t find_hidden(rp_onnx_graph *graph, const mask_of *m) {
+    static const int64_t ends[] = {255, 256, 30522, 32000, 50256, 50257, 65535};
     const uint64_t index = (m->rows - 1) * m->keys;
-    for (int64_t id = 0; id <= PADDING_MOST; id++) {
+    const int64_t ids = PADDING_MOST + 1 + (int64_t)(sizeof ends / sizeof *ends);
+    int64_t found = -1;
+    for (int64_t k = 0; k < ids; k++) {
+        const int64_t id = k <= PADDING_MOST ? k : ends[k - PADDING_MOST - 1];
         rp_onnx_evaluation e = {.graph = graph,
                                 .id = same_id,
                                 .seed = (uint64_t)id,
@@ -109,11 +115,12 @@ static int64_t find_hidden(rp_onnx_graph *graph, const mask_of *m) {
         if (!e.good) {
             return -1;
         }
-        if (is_hidden(m->kind, value)) {
-            return id;
+        if (is_hidden(m->kind, value) && found >= 0) {
+            return -1;
         }
+        found = is_hidden(m->kind, value) ? id : found;
     }
-    return -1;
+    return found <= PADDING_MOST ? found : -1;
 }
 
 /* ---- constant masks -------------------------------------------------------------------------- */
@@ -125,8 +132,9 @@ static bool is_constant_mask(const rp_onnx_value *value, const mask_of *m, bool 
     }
     for (uint64_t i = 0; i < dims->count; i++) {
         const double number = value->whole ? (double)value->ints[i] : (double)value->floats[i];
-        if (is_hidden(m->kind, number) != (causal && is_later(m, i)) ||
-            (!causal && m->kind == RP_ONNX_MASK_ADDED && number != 0.0)) {
+        const bool hidden = is_hidden(m->kind, number);
+        if (hidden != (causal && is_later(m, i)) ||
+            (m->kind == RP_ONNX_MASK_ADDED && !hidden && number != 0.0)) {
             return false;
         }
     }
@@ -178,12 +186,16 @@ rp_err rp_onnx_join_mask(const rp_onnx_visit *visit, uint32_t i, rp_onnx_mask_ki
     if (!value) {
         return RP_OK;
     }
+    const rp_onnx_value before = *value;
     RP_TRY(rp_onnx_make_const(visit, i)); /* masks that are initialisers are no parameters */
     if (value->state == RP_ONNX_CONST) {
         *done = join_constant(visit->graph, value, &m, mask);
     } else {
         *done =
             value->state == RP_ONNX_DYNAMIC && join_computed(visit->graph, value->view, &m, mask);
+    }
+    if (!*done) {
+        visit->graph->value[visit->node->input[i]] = before; /* a weight that is added stays one */
     }
 fail:
     return err;

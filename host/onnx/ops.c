@@ -99,7 +99,6 @@ static const rp_onnx_op ops[] = {
     {"ReduceMean", 1, 2, NULL, NULL, LAYER(mean), SHAPE(reduce)},
     {"ReduceSum", 1, 2, NULL, NULL, NULL, SHAPE(reduce)},
     {"ReduceMax", 1, 2, NULL, NULL, NULL, SHAPE(reduce)},
-    {"Pad", 2, 4, NULL, NULL, NULL, NULL}, /* only as a layer of its own: elementary.c */
     /* products and sequences */
     {"Gemm", 2, 3, NULL, NULL, LAYER(gemm), NULL},
     {"MatMul", 2, 2, FOLDS(matmul), NULL, LAYER(matmul), SHAPE(matmul)},
@@ -115,4 +114,13 @@ const rp_onnx_op *rp_onnx_op_find(const char *name) {
         }
     }
     return NULL;
+}
+
+bool rp_onnx_is_standard(const rp_onnx_node *node) {
+    const rp_onnx_op *op = node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
+    bool good = op && node->input_count <= op->inputs_max;
+    for (uint32_t i = 0; good && i < op->inputs_min; i++) {
+        good = i < node->input_count && node->input[i] != RP_ONNX_NONE;
+    }
+    return good;
 }

@@ -19,6 +19,9 @@ typedef struct {
 
 /* NULL: no operator with this name is known. */
 const rp_onnx_op *rp_onnx_op_find(const char *name);
+/* Whether the node is an operator of the table with as many inputs as it takes. Patterns use no
+ * other node: one of another domain can have the same name. */
+bool rp_onnx_is_standard(const rp_onnx_node *node);
 
 /* ops_fold.c */
 rp_onnx_handler rp_onnx_fold_binary, rp_onnx_fold_unary, rp_onnx_fold_where, rp_onnx_fold_range,

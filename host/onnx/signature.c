@@ -20,6 +20,13 @@ typedef struct {
     missing params, folded;
 } comparison;
 
+bool rp_onnx_is_listed(const rp_onnx_model *model, const char *role, const char *name) {
+    char line[RP_ONNX_NAME_MAX + 32];
+    (void)snprintf(line, sizeof line, ": %s target='%s'", role, name);
+    return model->signature &&
+           memmem(model->signature, model->signature_bytes, line, strlen(line)) != NULL;
+}
+
 static void add_missing(missing *m, const char *name, size_t length) {
     const size_t used = strlen(m->text);
     if (m->count++ < 3) {

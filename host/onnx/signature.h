@@ -12,6 +12,9 @@ typedef struct {
     bool accept;   /* the user accepts that parameters were folded */
 } rp_onnx_folding;
 
+/* Whether torch.export lists the tensor as `role`, PARAMETER or BUFFER. */
+bool rp_onnx_is_listed(const rp_onnx_model *model, const char *role, const char *name);
+
 /* Findings on parameters that torch.export lists in the file and that the file lacks. errors MEMORY
  */
 rp_err rp_onnx_check_signature(const rp_onnx_model *model, const rp_onnx_folding *folding,

@@ -19,7 +19,7 @@ static void add_weights(const rp_runfile *run, uint32_t layer, double *sum) {
  * not count. */
 static void add_kept(const rp_runfile *run, uint32_t layer, bool *seen, double *sum) {
     const rp_layer *own = &run->model->layer[layer];
-    const uint32_t producer = own->input[0];
+    const uint32_t producer = own->input_count > 0 ? own->input[0] : RP_LAYER_DATA;
     sum[1] = sum[0];
     if (trained_in(run, layer) > 0 && producer != RP_LAYER_DATA && !seen[producer]) {
         seen[producer] = true;

@@ -57,8 +57,8 @@ static json_t *json_of(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "optimizer", json_of_optimizer(answer, good), good);
     rp_json_put(object, "in", json_string(asked->in), good);
     rp_json_put(object, "out", json_string(answer->out), good);
-    if (answer->split[0]) {
-        rp_json_put(object, "split", json_string(answer->split), good);
+    if (asked->split[0]) {
+        rp_json_put(object, "split", json_string(asked->split), good);
     }
     return object;
 }

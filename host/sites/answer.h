@@ -20,8 +20,7 @@ typedef struct {
     uint64_t ring_bytes;   /* on the links of the ring */
     const char *optimizer; /* kind */
     double lr, momentum;
-    char out[RP_SITES_DIGEST];   /* of the round's weights */
-    char split[RP_SITES_DIGEST]; /* of the split file; "": none */
+    char out[RP_SITES_DIGEST]; /* of the round's weights */
 } rp_round_answer;
 
 /* The sum of the weights of the steps' gradients in the result, as FedNova needs it: the number of

@@ -64,6 +64,7 @@ static json_t *json_of(const rp_round_asked *asked, bool *good) {
     rp_json_put(object, "epochs", rp_json_of_whole(asked->epochs), good);
     rp_json_put(object, "in", json_string(asked->in), good);
     rp_json_put(object, "run", json_string(asked->run), good);
+    rp_json_put(object, "split", json_string(asked->split), good);
     return object;
 }
 

@@ -13,10 +13,11 @@ enum { RP_SITES_DIGEST = 17 };
 typedef struct {
     uint64_t round;
     const char *site;
-    uint64_t steps;            /* most steps; 0: not limited */
-    uint64_t epochs;           /* most epochs; 0: not limited */
-    char in[RP_SITES_DIGEST];  /* of the given weights */
-    char run[RP_SITES_DIGEST]; /* of the run file with its --set */
+    uint64_t steps;              /* most steps; 0: not limited */
+    uint64_t epochs;             /* most epochs; 0: not limited */
+    char split[RP_SITES_DIGEST]; /* of the split file; "": none */
+    char in[RP_SITES_DIGEST];    /* of the given weights */
+    char run[RP_SITES_DIGEST];   /* of the run file with its --set */
 } rp_round_asked;
 
 /* XXH3-64 of a file's bytes, as text. errors  IO */

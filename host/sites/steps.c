@@ -12,8 +12,8 @@ enum { STEPS_MAX = 1 << 24 };
 
 /* Losses by step. */
 typedef struct {
-    double *loss; /* [steps]: of step i + 1; NULL: steps are only counted */
-    uint64_t steps;
+    double *loss;         /* [steps]: of step i + 1; NULL: steps are only counted */
+    uint64_t steps, most; /* `most`: later steps are left out */
 } losses;
 
 /* A line with a step's loss is no event. */
@@ -26,6 +26,9 @@ static rp_err take_line(losses *l, const json_t *line) {
     const json_int_t at = json_integer_value(step);
     if (at < 1 || at > STEPS_MAX) {
         return rp_fail(RP_ERR_FORMAT, "step %lld: expected 1 to %d", (long long)at, STEPS_MAX);
+    }
+    if ((uint64_t)at > l->most) {
+        return RP_OK;
     }
     if (l->loss) {
         l->loss[at - 1] = json_is_number(loss) ? json_number_value(loss) : NAN;
@@ -63,8 +66,8 @@ static void sum_up(const losses *l, rp_site_losses *out) {
     }
 }
 
-rp_err rp_site_read_losses(const char *path, rp_site_losses *out) {
-    losses l = {0};
+rp_err rp_site_read_losses(const char *path, uint64_t most, rp_site_losses *out) {
+    losses l = {.most = most};
     double *loss;
     rp_arena arena;
     rp_err err;

@@ -11,8 +11,8 @@ typedef struct {
     double first, mean, last; /* loss; NAN without a step, and where a loss is not finite */
 } rp_site_losses;
 
-/* Reads log.jsonl. Of a step that was done again after a fault or a kill, the last line counts.
- * errors  IO; MEMORY; FORMAT: a line is not JSON */
-rp_err rp_site_read_losses(const char *path, rp_site_losses *out) RP_MUST_CHECK;
+/* Reads the steps up to `most` of log.jsonl. Of a step that was done again after a fault or a kill,
+ * the last line counts. errors  IO; MEMORY; FORMAT: a line is not JSON */
+rp_err rp_site_read_losses(const char *path, uint64_t most, rp_site_losses *out) RP_MUST_CHECK;
 
 #endif

@@ -410,7 +410,10 @@ layers:
   - {name: mixed, kind: linear, out: 4}
   - {name: both, kind: matmul, from: [mixed, mixed], transpose: true}
   - {name: again, kind: matmul, from: [both, mixed]}
-  - {name: all, kind: sum}
+  - {name: row, kind: parameter, shape: [2, 4]}
+  - {name: half, kind: abs}
+  - {name: more, kind: concat, from: [half, again]}
+  - {name: all, kind: sum, axes: [1]}
 """],
     "tokens": ["""\
 input: {shape: [7], type: i32}

@@ -129,9 +129,22 @@ class Round(program.Case):
         answer = self.round("p", "--epochs", "100000", "--within", "3")
         self.assertEqual(answer["status"], "partial")
         self.assertEqual(answer["steps"], len(program.steps_of(self.dir / "p/run/log.jsonl")))
+        self.assertGreater(answer["steps"], 0)
+        self.assertGreater(answer["delta_norm"], 0)
+        newest = sorted((self.dir / "p/run/checkpoint").glob("step-*.safetensors"))[-1]
+        self.assertEqual(int(newest.stem[5:]), answer["steps"])
+        trained = read_tensors(newest)
+        for name, tensor in read_tensors(self.dir / "p/weights.safetensors").items():
+            self.assertEqual(tensor, trained[name])
         (self.dir / "p/weights.safetensors").unlink()
         again = self.round("p", "--epochs", "100000", "--within", "3")
         self.assertEqual({**again, "seconds": 0}, {**answer, "seconds": 0})
+
+    def test_no_time(self):
+        """The start may take longer than --within; the round ends all the same."""
+        answer = self.round("n", "--epochs", "100000", "--within", "1")
+        self.assertEqual(answer["status"], "partial")
+        self.assertGreaterEqual(answer["steps"], 0)
 
     def test_given_weights(self):
         given = read_tensors(self.dir / "w/weights.safetensors")
@@ -173,6 +186,9 @@ class Round(program.Case):
         self.assertIn("'round' is 3 there and 4 now", said)
         said = self.refused(*self.words("d", 3, "w/weights.safetensors", "--steps", "2"))
         self.assertIn("'steps' is 1 there and 2 now", said)
+        (self.dir / "split.json").write_text((self.dir / "split.json").read_text() + " ")
+        said = self.refused(*self.words("d", 3, "w/weights.safetensors", "--steps", "1"))
+        self.assertIn("'split'", said)
         said = self.refused(*self.words("d", 3, "w/weights.safetensors", "--steps", "1", "--set",
                                         "optimizer.lr=0.1"))
         self.assertIn("'run'", said)

@@ -202,6 +202,13 @@ static void test_refusals(void **state) {
     samples.least = 200;
     expect_err(rp_partition_make(&rule, &samples, site), RP_ERR_USAGE);
     expect_part("larger alpha");
+    samples = samples_of(40);
+    samples.count = 30; /* 3 samples of each class, which 8 sites have each */
+    expect_ok(rp_partition_parse("classes:2", &rule));
+    expect_err(rp_partition_make(&rule, &samples, site), RP_ERR_USAGE);
+    samples.sites = 20;
+    expect_err(rp_partition_make(&rule, &samples, site), RP_ERR_USAGE);
+    expect_part("without one");
     samples.label = NULL;
     expect_err(rp_partition_make(&rule, &samples, site), RP_ERR_USAGE);
     expect_part("have no class");

@@ -360,6 +360,53 @@ static void the_batch_is_not_moved(void **state) {
                         "(output y)\n");
 }
 
+/* Also where the axis that moves is as long as the batch. */
+static void a_batch_like_another_axis_is_not_moved(void **state) {
+    (void)state;
+    add_node_ints("Transpose", "x", "t", "perm", 3, (const int64_t[]){1, 0, 2});
+    add_node("Exp", "t", "y");
+    add_ends(1, 3, (const int64_t[]){4, 4, 5}, "y");
+    expect_import(NULL, "Exp: it moves, divides or joins samples of the batch: node /y/Exp "
+                        "(output y)\n");
+}
+
+/* A parameter that is 1 is no constant where torch.export says so. */
+static void a_parameter_of_one_is_trained(void **state) {
+    (void)state;
+    static const float one = 1.0f;
+    bytes entry = {.count = 0};
+    add_floats("scale", 1, &one);
+    add_node("Relu", "x", "r");
+    add_node("Mul", "r scale", "y");
+    add_ends(1, 2, (const int64_t[]){-1, 4}, "y");
+    put_text(&entry, 1, "pkg.torch.export.ExportedProgram.graph_signature");
+    put_text(&entry, 2, "p_scale: PARAMETER target='scale'\n");
+    put_part(&graph, 16, &entry);
+    expect_import(NULL, "input: [4]\n"
+                        "layers:\n"
+                        "  - {name: r, kind: relu}\n"
+                        "  - {name: scale, kind: parameter, shape: [1], names: {weight: scale}}\n"
+                        "  - {name: y, kind: mul, from: [r, scale]}\n");
+}
+
+/* A node without an input that it needs is no part of a pattern. */
+static void bad_nodes_are_no_patterns(void **state) {
+    (void)state;
+    const bytes shape = value("n", 1, 3, (const int64_t[]){2, 4, 6});
+    bytes alien = node("InstanceNormalization", " w b", "n");
+    add_tensor("w", 1, (const int64_t[]){4});
+    add_tensor("b", 1, (const int64_t[]){4});
+    put_part(&graph, GRAPH_NODE, &alien);
+    put_part(&graph, 13, &shape);
+    add_node("Mul", "n w", "m");
+    add_node("Add", "m b", "y");
+    add_ends(1, 3, (const int64_t[]){2, 4, 6}, "y");
+    expect_import(NULL, "InstanceNormalization: it has an unexpected number of inputs: node "
+                        "/n/InstanceNormalization (output n)\n"
+                        "Mul: a product with a constant or a weight of this shape cannot be "
+                        "trained here: node /m/Mul (output m)\n");
+}
+
 /* ---- elementary layers ----------------------------------------------------------------------- */
 
 static void arrangements_become_layers(void **state) {
@@ -468,6 +515,9 @@ int main(void) {
         cmocka_unit_test_setup(merged_weights_are_named, begin),
         cmocka_unit_test_setup(a_missing_parameter_is_named, begin),
         cmocka_unit_test_setup(the_batch_is_not_moved, begin),
+        cmocka_unit_test_setup(a_batch_like_another_axis_is_not_moved, begin),
+        cmocka_unit_test_setup(a_parameter_of_one_is_trained, begin),
+        cmocka_unit_test_setup(bad_nodes_are_no_patterns, begin),
         cmocka_unit_test_setup(arrangements_become_layers, begin),
         cmocka_unit_test_setup(operators_become_layers, begin),
         cmocka_unit_test_setup(nothing_is_fused, begin),

@@ -284,6 +284,74 @@ static void masks_of_queries_are_layers(void **state) {
                   "  - {name: y, kind: matmul, from: [p, e]}\n");
 }
 
+/* Attention whose scores get a sum with an initialiser [6, 6]. */
+static void add_biased_attention(const char *name, const float *bias) {
+    char inputs[40];
+    const bytes added = tensor(name, 1, 2, (const int64_t[]){6, 6}, bias);
+    (void)snprintf(inputs, sizeof inputs, "s %s", name);
+    add_padded_attention(3);
+    put_part(&graph, GRAPH_INITIALISER, &added);
+    add_node("Add", inputs, "w");
+    add_node("Softmax", "w", "p");
+    add_node("MatMul", "p h", "y");
+    add_ends(7, 2, (const int64_t[]){-1, 6}, "y");
+}
+
+/* A causal mask with a bias of distance (ALiBi), or a weight of zeros, is more than a mask. */
+static void biases_are_no_masks(void **state) {
+    float bias[36] = {0};
+    bytes entry = {.count = 0};
+    add_biased_attention("a.bias", bias);
+    put_text(&entry, 1, "pkg.torch.export.ExportedProgram.graph_signature");
+    put_text(&entry, 2, "p_e: PARAMETER target='e.weight'\np_a: PARAMETER target='a.bias'\n");
+    put_part(&graph, 16, &entry);
+    expect_layers("input: {shape: [6], type: i32}\n"
+                  "layers:\n"
+                  "  - {name: e, kind: embedding, count: 9, out: 4}\n"
+                  "  - {name: s, kind: matmul, from: [e, e], transpose: true}\n"
+                  "  - {name: a, kind: position, length: 6, names: {weight: a.bias}}\n"
+                  "  - {name: p, kind: softmax}\n"
+                  "  - {name: y, kind: matmul, from: [p, e]}\n");
+    (void)begin(state);
+    for (uint32_t i = 0; i < 36; i++) {
+        bias[i] = i % 6 > i / 6 ? -1e30f : -0.5f * (float)(i / 6 - i % 6);
+    }
+    add_biased_attention("val_1", bias);
+    expect_layers("parameter: initialiser val_1 has no name of a module: constants were folded; "
+                  "export again with ringpipe_export.py, or do_constant_folding=False; "
+                  "--accept-folded trains it as it is\n");
+}
+
+/* Two ids that are hidden are no padding. */
+static void masks_of_two_ids_are_layers(void **state) {
+    (void)state;
+    static const int64_t other = 5;
+    const bytes id = tensor("id2", 7, 0, NULL, &other);
+    add_padded_attention(3);
+    put_part(&graph, GRAPH_INITIALISER, &id);
+    add_node("Equal", "x id2", "m2");
+    add_node("Or", "m m2", "both");
+    add_node("Unsqueeze", "both axis", "rows");
+    add_node("Where", "rows least s", "w");
+    add_node("Softmax", "w", "p");
+    add_node("MatMul", "p h", "y");
+    add_ends(7, 2, (const int64_t[]){-1, 6}, "y");
+    expect_layers("input: {shape: [6], type: i32}\n"
+                  "layers:\n"
+                  "  - {name: e, kind: embedding, count: 9, out: 4}\n"
+                  "  - {name: id, kind: constant, shape: [1], value: 3, names: {weight: id}}\n"
+                  "  - {name: m, kind: equal, from: [data, id]}\n"
+                  "  - {name: s, kind: matmul, from: [e, e], transpose: true}\n"
+                  "  - {name: id2, kind: constant, shape: [1], value: 5, names: {weight: id2}}\n"
+                  "  - {name: m2, kind: equal, from: [data, id2]}\n"
+                  "  - {name: both, kind: or, from: [m, m2]}\n"
+                  "  - {name: w.reshape, kind: reshape, shape: [1, 6]}\n"
+                  "  - {name: least, kind: constant, shape: [1], names: {weight: least}}\n"
+                  "  - {name: w.where, kind: where, from: [w.reshape, least, s]}\n"
+                  "  - {name: p, kind: softmax}\n"
+                  "  - {name: y, kind: matmul, from: [p, e]}\n");
+}
+
 /* `name` with its halves turned by position: [N, heads, 3, 4]. */
 static void add_rotary(const char *name) {
     static const char *const nodes[][3] = {{"Slice", "%s low mid last", "%sa"},
@@ -437,6 +505,8 @@ int main(void) {
         cmocka_unit_test_setup(positions_by_an_index, begin),
         cmocka_unit_test_setup(masks_hide_ids, begin),
         cmocka_unit_test_setup(masks_of_queries_are_layers, begin),
+        cmocka_unit_test_setup(biases_are_no_masks, begin),
+        cmocka_unit_test_setup(masks_of_two_ids_are_layers, begin),
         cmocka_unit_test_setup(rotary_embedding_and_shared_heads, begin),
         cmocka_unit_test_setup(other_angles_are_refused, begin),
         cmocka_unit_test_setup(constants_are_folded, begin),

@@ -31,6 +31,10 @@ static void test_claim(void **state) {
     expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
     expect_part("'in' is \"0123456789abcdef\" there");
     asked = example();
+    (void)snprintf(asked.split, sizeof asked.split, "aa");
+    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
+    expect_part("'split' is");
+    asked = example();
     asked.site = "b";
     expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
     write_text("asked.json", "{\"version\": 1");
@@ -67,23 +71,26 @@ static void test_losses(void **state) {
                             "{\"event\":\"resume\",\"step\":1}\n"
                             "{\"step\":2,\"loss\":2.0}\n"
                             "{\"step\":3,\"loss\":0.0}\n");
-    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), &losses));
+    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), UINT64_MAX, &losses));
     assert_int_equal(losses.steps, 3);
     expect_close(losses.first, 4, 0, 0);
     expect_close(losses.mean, 2, 0, 0);
     expect_close(losses.last, 0, 0, 0);
+    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), 2, &losses));
+    assert_int_equal(losses.steps, 2);
+    expect_close(losses.last, 2, 0, 0);
     write_text("log.jsonl", "{\"step\":1,\"loss\":null}\n");
-    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), &losses));
+    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), UINT64_MAX, &losses));
     assert_true(isnan(losses.mean));
     write_text("log.jsonl", "");
-    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), &losses));
+    expect_ok(rp_site_read_losses(in_folder("log.jsonl"), UINT64_MAX, &losses));
     assert_int_equal(losses.steps, 0);
     assert_true(isnan(losses.first));
     write_text("log.jsonl", "{\"step\":1,\"loss\":1.0}\nnot JSON\n");
-    expect_err(rp_site_read_losses(in_folder("log.jsonl"), &losses), RP_ERR_FORMAT);
+    expect_err(rp_site_read_losses(in_folder("log.jsonl"), UINT64_MAX, &losses), RP_ERR_FORMAT);
     write_text("log.jsonl", "{\"step\":99999999999,\"loss\":1.0}\n");
-    expect_err(rp_site_read_losses(in_folder("log.jsonl"), &losses), RP_ERR_FORMAT);
-    expect_err(rp_site_read_losses(in_folder("none.jsonl"), &losses), RP_ERR_IO);
+    expect_err(rp_site_read_losses(in_folder("log.jsonl"), UINT64_MAX, &losses), RP_ERR_FORMAT);
+    expect_err(rp_site_read_losses(in_folder("none.jsonl"), UINT64_MAX, &losses), RP_ERR_IO);
 }
 
 /* A file with the tensors `w` [2] and, if `others`, `count` (I64) and `left` [1]. */
