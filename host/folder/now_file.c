@@ -196,12 +196,14 @@ static bool write_to(const rp_now_file *file, const rp_now *now, const char *pat
 }
 
 void rp_now_write(const rp_now_file *file, const rp_now *now) {
+    char memory[RP_NOW_PATH_BYTES];
     char path[RP_NOW_PATH_BYTES];
-    if (rp_now_runtime_place(file->folder, true, path) && write_to(file, now, path)) {
+    const bool has_memory = rp_now_runtime_place(file->folder, true, memory);
+    if (has_memory && write_to(file, now, memory)) {
         return;
     }
-    if (rp_now_folder_place(file->folder, path)) {
-        (void)write_to(file, now, path);
+    if (rp_now_folder_place(file->folder, path) && write_to(file, now, path) && has_memory) {
+        (void)unlink(memory); /* readers would prefer its old state */
     }
 }
 

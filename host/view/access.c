@@ -120,12 +120,12 @@ bool rp_view_host_is_own(const char *host, const struct sockaddr *own, const cha
 static rp_err check_token(const char *path, const char *token) {
     const size_t length = strlen(token);
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                  "-_.~+/=";
+                                  "-_.~/=";
     if (length < RP_VIEW_TOKEN_MIN || length > RP_VIEW_TOKEN_MAX ||
         strspn(token, letters) != length) {
         return rp_fail(RP_ERR_USAGE,
                        "--token-file %s: expected a first line of %d to %d letters, digits and "
-                       "characters of -_.~+/=, as `openssl rand -hex 16` prints it",
+                       "characters of -_.~/=, as `openssl rand -hex 16` prints it",
                        path, RP_VIEW_TOKEN_MIN, RP_VIEW_TOKEN_MAX);
     }
     return RP_OK;

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "view/metrics.h"
@@ -68,14 +67,17 @@ static rp_err find_runs(rp_view_feeds *feeds) {
     rp_err err = RP_OK;
     rp_arena_init(&arena, "search", 0);
     runs = (rp_runs){.count = 0};
-    for (uint32_t i = 0; i < feeds->dir_count; i++) {
-        RP_TRY(rp_runs_below(&arena, feeds->dir[i], &runs));
+    for (uint32_t i = 0; i < feeds->dir_count; i++) { /* one may have been removed */
+        const rp_err below = rp_runs_below(&arena, feeds->dir[i], &runs);
+        err = err == RP_OK ? below : err;
     }
-    RP_TRY(feeds->dir_count == 0 ? rp_runs_at_work(&arena, &runs) : RP_OK);
+    if (feeds->dir_count == 0) {
+        err = rp_runs_at_work(&arena, &runs);
+    }
     for (uint32_t i = 0; i < runs.count; i++) {
-        RP_TRY(add_feed(feeds, runs.folder[i]));
+        const rp_err added = add_feed(feeds, runs.folder[i]);
+        err = err == RP_OK ? added : err;
     }
-fail:
     rp_arena_finish(&arena);
     return err;
 }
@@ -103,14 +105,9 @@ void rp_view_feeds_search(rp_view_feeds *feeds, int64_t now_ns) {
         return;
     }
     feeds->found_ns = now_ns;
-    for (uint32_t i = 0; i < feeds->dir_count; i++) { /* one may have been removed */
-        if (access(feeds->dir[i], F_OK) != 0) {
-            return;
-        }
-    }
-    if (!feeds->has_failed) { /* said once: a folder without runs, or memory is short */
-        feeds->has_failed = find_runs(feeds) != RP_OK;
-    }
+    const bool held = rp_err_hold(feeds->has_failed); /* a lasting failure is logged once */
+    feeds->has_failed = find_runs(feeds) != RP_OK;
+    (void)rp_err_hold(held);
 }
 
 static bool is_active(const rp_view_feed *feed) {
@@ -144,7 +141,7 @@ void rp_view_feed_update(rp_view_feed *feed, int64_t now_ns) {
     }
     const uint64_t stamp = rp_view_stamp(&feed->run);
     feed->read_ns = now_ns;
-    if (feed->known && stamp == feed->stamp && !is_active(feed)) {
+    if (feed->known && stamp == feed->stamp && !is_active(feed) && !feed->run.log.more) {
         return;
     }
     rp_arena_finish(&feed->arena);

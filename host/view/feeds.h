@@ -27,7 +27,7 @@ typedef struct {
     rp_view_feed *feed[RP_RUNS_MAX];
     uint32_t count;
     int64_t found_ns; /* time of the last search; 0: never */
-    bool has_failed;  /* a search has failed, so no other is made */
+    bool has_failed;  /* the last search has failed, so the next failure is not logged */
 } rp_view_feeds;
 
 /* Searches for runs. `dir` is borrowed. errors USAGE: a folder that is missing, or without runs;

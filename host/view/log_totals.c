@@ -11,7 +11,7 @@
 
 enum { BLOCK_BYTES = 65536 };
 /* Most bytes that one call reads, so that a long log holds up readers for less time. */
-static const uint64_t CALL_BYTES = UINT64_C(64) << 20;
+static const uint64_t CALL_BYTES = UINT64_C(16) << 20;
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -144,7 +144,8 @@ static size_t whole_lines(const char *block, size_t bytes) {
 static bool read_added(rp_view_log *log, int fd) {
     static char block[BLOCK_BYTES];
     bool any = false;
-    for (uint64_t done = 0; done < CALL_BYTES;) {
+    uint64_t done = 0;
+    while (done < CALL_BYTES) {
         const ssize_t got = pread(fd, block, sizeof block, (off_t)log->offset);
         if (got <= 0) {
             break;
@@ -162,6 +163,7 @@ static bool read_added(rp_view_log *log, int fd) {
         done += bytes;
         any = true;
     }
+    log->more = done >= CALL_BYTES;
     return any;
 }
 

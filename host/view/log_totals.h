@@ -43,6 +43,7 @@ typedef struct {
     uint64_t offset, device, inode;
     uint32_t generation; /* how often the file was replaced; a resumed run rewrites its log */
     bool known;          /* the file existed */
+    bool more;           /* the last call ended at its limit, before the end of the file */
     int64_t changed_ns;  /* time of its last change, since 1970 */
 } rp_view_log;
 

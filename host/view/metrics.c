@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A value with up to three labels after the run's. */
+/* Labels after the run's. */
+enum { LABELS = 4 };
 typedef struct {
-    const char *key[3], *value[3];
+    const char *key[LABELS], *value[LABELS];
 } labels;
 
 typedef struct {
@@ -17,17 +18,6 @@ typedef struct {
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static void add_value(rp_view_text *out, const char *value) {
-    for (; *value; value++) {
-        const char c = *value;
-        if (c == '\\' || c == '"') {
-            rp_view_add(out, "\\%c", c);
-        } else {
-            rp_view_add_bytes(out, (unsigned char)c < ' ' ? "?" : &c, 1);
-        }
-    }
-}
-
 static void begin(const page *p, const char *name, const char *type, const char *help) {
     rp_view_add(p->out, "# HELP ringpipe_%s %s\n# TYPE ringpipe_%s %s\n", name, help, name, type);
 }
@@ -38,13 +28,13 @@ static void add(const page *p, const char *name, const char *run, const labels *
     if (!isfinite(value)) {
         return;
     }
-    rp_view_add(p->out, "ringpipe_%s{run=\"", name);
-    add_value(p->out, run);
-    for (uint32_t i = 0; more && i < 3 && more->key[i]; i++) {
-        rp_view_add(p->out, "\",%s=\"", more->key[i]);
-        add_value(p->out, more->value[i]);
+    rp_view_add(p->out, "ringpipe_%s{run=", name);
+    rp_view_add_string(p->out, run);
+    for (uint32_t i = 0; more && i < LABELS && more->key[i]; i++) {
+        rp_view_add(p->out, ",%s=", more->key[i]);
+        rp_view_add_string(p->out, more->value[i]);
     }
-    rp_view_add(p->out, "\"} %.15g\n", value);
+    rp_view_add(p->out, "} %.15g\n", value);
 }
 
 /* A number of each run. */
@@ -258,17 +248,10 @@ static void add_delays(const page *p) {
         const rp_view_facts *facts = &p->facts[r];
         for (uint32_t i = 0; i < 2 * facts->wire_count; i++) {
             const rp_view_wire *wire = &facts->wire[i / 2];
-            if (!isfinite(wire->delay_s[i % 2])) {
-                continue;
-            }
-            rp_view_add(p->out, "ringpipe_wire_delay_seconds{run=\"");
-            add_value(p->out, p->run[r]->name);
-            rp_view_add(p->out, "\",from=\"");
-            add_value(p->out, wire->from);
-            rp_view_add(p->out, "\",to=\"");
-            add_value(p->out, wire->to);
-            rp_view_add(p->out, "\",kind=\"%s\",quantile=\"%s\"} %.15g\n", wire->kind,
-                        i % 2 ? "0.95" : "0.5", wire->delay_s[i % 2]);
+            add(p, "wire_delay_seconds", p->run[r]->name,
+                &(labels){{"from", "to", "kind", "quantile"},
+                          {wire->from, wire->to, wire->kind, i % 2 ? "0.95" : "0.5"}},
+                wire->delay_s[i % 2]);
         }
     }
 }

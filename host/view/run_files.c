@@ -12,7 +12,13 @@
 #include "runs/now_place.h"
 #include "runs/tail.h"
 
-enum { PATH_BYTES = 4096, JSON_BYTES_MAX = 64 * 1048576, TEXT_MAX = 200 };
+enum {
+    PATH_BYTES = 4096,
+    JSON_BYTES_MAX = 16 * 1048576,
+    TEXT_MAX = 200,
+    STAGES_MAX = 64,
+    WIRES_MAX = 4 * RP_VIEW_BOARDS_MAX
+};
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -105,7 +111,7 @@ static rp_err read_layers(rp_arena *arena, const json_t *node, const json_t *sta
     double count = 0;
     char *text;
     rp_err err;
-    for (size_t h = 0; h < json_array_size(holds); h++) {
+    for (size_t h = 0; h < json_array_size(holds) && h < STAGES_MAX; h++) {
         const json_t *stage = json_object_get(json_array_get(holds, h), "stage");
         const json_int_t index = json_is_integer(stage) ? json_integer_value(stage) : -1;
         const json_t *layers =
@@ -199,7 +205,8 @@ fail:
 static rp_err read_now(rp_arena *arena, const json_t *now, bool active, rp_view_facts *facts) {
     const json_t *boards = json_object_get(now, "boards");
     const json_t *wires = json_object_get(now, "wires");
-    const size_t wire_count = json_array_size(wires);
+    const size_t listed = json_array_size(wires);
+    const size_t wire_count = listed < WIRES_MAX ? listed : WIRES_MAX;
     rp_err err = RP_OK;
     for (size_t i = 0; i < json_array_size(boards); i++) {
         RP_TRY(read_now_board(arena, json_array_get(boards, i), active, facts));
@@ -251,7 +258,8 @@ static rp_err read_summary(rp_arena *arena, const json_t *summary, rp_view_facts
     const json_t *stages = json_object_get(summary, "stage");
     const json_t *ledger = json_object_get(summary, "ledger");
     const json_t *wires = json_object_get(summary, "wire");
-    const size_t count = json_array_size(wires);
+    const size_t listed = json_array_size(wires);
+    const size_t count = listed < WIRES_MAX ? listed : WIRES_MAX;
     rp_err err = RP_OK;
     facts->lost = real_of(ledger, "lost");
     facts->repeated = real_of(ledger, "repeated");

@@ -4,26 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/printable.h"
-
-void rp_view_add_string(rp_view_text *out, const char *text) {
-    rp_view_add_bytes(out, "\"", 1);
-    while (*text) {
-        const size_t bytes = rp_printable_bytes(text);
-        if (bytes == 0) {
-            rp_view_add_bytes(out, "?", 1); /* a control character, or not UTF-8 */
-            text++;
-            continue;
-        }
-        if (*text == '"' || *text == '\\') {
-            rp_view_add_bytes(out, "\\", 1);
-        }
-        rp_view_add_bytes(out, text, bytes);
-        text += bytes;
-    }
-    rp_view_add_bytes(out, "\"", 1);
-}
-
 /* ,"key":value, unless the value is unknown. */
 static void add_real(rp_view_text *out, const char *key, double value) {
     if (isfinite(value)) {

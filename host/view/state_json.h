@@ -9,7 +9,5 @@
 void rp_view_state_json(const rp_view_facts *facts, rp_view_text *out);
 /* A row of the list of runs, as an object. */
 void rp_view_row_json(const rp_view_run *run, const rp_run_state *state, rp_view_text *out);
-/* A JSON string with its quotes. */
-void rp_view_add_string(rp_view_text *out, const char *text);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 enum { FIRST_BYTES = 4096, LIMIT_BYTES = 64 * 1048576, PIECE_BYTES = 2048 };
 
 static bool make_room(rp_view_text *text, size_t count) {
@@ -47,4 +49,22 @@ void rp_view_add(rp_view_text *text, const char *format, ...) {
     if (count > 0) {
         rp_view_add_bytes(text, piece, count < PIECE_BYTES ? (size_t)count : PIECE_BYTES - 1);
     }
+}
+
+void rp_view_add_string(rp_view_text *out, const char *text) {
+    rp_view_add_bytes(out, "\"", 1);
+    while (*text) {
+        const size_t bytes = rp_printable_bytes(text);
+        if (bytes == 0) {
+            rp_view_add_bytes(out, "?", 1); /* a control character, or not UTF-8 */
+            text++;
+            continue;
+        }
+        if (*text == '"' || *text == '\\') {
+            rp_view_add_bytes(out, "\\", 1);
+        }
+        rp_view_add_bytes(out, text, bytes);
+        text += bytes;
+    }
+    rp_view_add_bytes(out, "\"", 1);
 }

@@ -14,5 +14,8 @@ typedef struct {
 
 void rp_view_add(rp_view_text *text, const char *format, ...) RP_PRINTF(2, 3);
 void rp_view_add_bytes(rp_view_text *text, const char *bytes, size_t count);
+/* A string of JSON, which is also a label's value of Prometheus, with its quotes. Control
+ * characters and bytes that are not UTF-8 become question marks. */
+void rp_view_add_string(rp_view_text *out, const char *text);
 
 #endif

@@ -89,8 +89,10 @@ static rp_err serve(rp_view_server *server, rp_view_feeds *feeds, const rp_view_
         const int64_t now_ns = rp_clock_now_ns(clock);
         int64_t until_ns = rp_view_server_step(server, now_ns);
         if (options->text_folder && now_ns - file_ns >= FILE_NS) {
+            const bool held = rp_err_hold(true); /* it is reported below, once */
             const bool wrote =
                 rp_view_text_file_write(feeds, options->text_folder, now_ns) == RP_OK;
+            (void)rp_err_hold(held);
             if (!wrote && !failed) {
                 rp_log_warn("view: %s; it is tried again", rp_err_message());
             }

@@ -595,7 +595,8 @@ function marksOf(low, high, most) {
   const raw = (high - low) / most || 1, unit = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= raw);
   const marks = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * step; value += step) {
+  for (let value = Math.ceil(low / step) * step;
+       value <= high + 1e-9 * step && marks.length < 20; value += step) {
     marks.push(+value.toPrecision(12));
   }
   return marks;
@@ -612,7 +613,8 @@ function drawCurves(box, series, options) {
   const xs = all.map((p) => p[0]), ys = all.map((p) => p[1]).sort((a, b) => a - b);
   const x0 = options.x0 ?? Math.min(...xs), x1 = Math.max(...xs, x0 + 1);
   let y0 = options.y0 ?? ys[0], y1 = options.y1 ?? ys[Math.floor((ys.length - 1) * 0.995)];
-  y1 = y1 > y0 ? y1 : y0 + (Math.abs(y0) || 1) * 0.1;
+  // Equal losses may differ in their last bits, which is no range to draw.
+  y1 = y1 - y0 > 1e-9 * Math.abs(y0) ? y1 : y0 + (Math.abs(y0) || 1) * 0.1;
   const px = (x) => left + (w - left - right) * (x - x0) / (x1 - x0);
   const py = (y) =>
       top + (h - top - bottom) * (1 - (Math.min(Math.max(y, y0), y1) - y0) / (y1 - y0));
