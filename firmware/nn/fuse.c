@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nn/layer.h"
+#include "nn/workspace.h"
 
 static rp_err plan_fused(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     (void)layer;
@@ -58,6 +59,7 @@ rp_err rp_model_fuse(rp_model *model, const rp_cut *cut, uint32_t *fused) {
         RP_TRY(rp_layer_make_plan(&model->layer[i], model->in[i], &model->plan[i]));
         ++*fused;
     }
+    rp_model_forget_workspaces(model);
 fail:
     return err;
 }

@@ -55,6 +55,7 @@ typedef struct {
     bool *wants_grad;
     /* [layer_count + 1]: those of layer i are [param_first[i], param_first[i + 1]) */
     uint32_t *param_first;
+    struct rp_model_workspaces *workspaces; /* what workspace.c found, also for a const model */
 } rp_model;
 
 /* Parses a model file's tree, strictly. The model is allocated in `arena` and borrows from the

@@ -4,6 +4,7 @@
 #include "nn/layer_common.h"
 #include "nn/model_own.h"
 #include "nn/names.h"
+#include "nn/workspace.h"
 
 static uint32_t find_before(const rp_model *model, uint32_t end, const char *name) {
     for (uint32_t i = 0; i < end; i++) {
@@ -295,6 +296,7 @@ rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data,
     RP_TRY(check_readers(arena, model, inputs, layers));
     RP_TRY(rp_names_list_params(arena, model));
     RP_TRY(find_gradients(arena, model));
+    RP_TRY(rp_model_new_workspaces(arena, model));
     *out = model;
     return RP_OK;
 fail:

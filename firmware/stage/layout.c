@@ -1,5 +1,6 @@
 /* The tensors of a stage, and the bytes of everything in its memory. */
 #include "codec/convert.h"
+#include "nn/workspace.h"
 #include "stage/layout_own.h"
 
 #include <string.h>
@@ -198,31 +199,12 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
     }
 }
 
-/* Workspace of a layer for steps of any length and any number of samples up to that of a pass:
- * shorter steps may need more, because a layer may then compute more samples at once, and fewer
- * samples, because their number decides which operand of a product is packed. */
-static size_t most_workspace(const rp_job *job, uint32_t index, rp_gemm_choice gemm) {
-    const rp_model *model = job->model;
-    const rp_layer *layer = &model->layer[index];
-    size_t most = 0;
-    for (uint32_t k = 0; layer->kind->workspace_bytes && k <= model->view_count; k++) {
-        const rp_model_view view =
-            rp_model_view_at(model, k < model->view_count ? model->view[k].time : 0);
-        for (uint32_t n = rp_job_pass_samples(job); n > 0; n--) {
-            const size_t work =
-                layer->kind->workspace_bytes(layer, &view.plan[index], view.in[index], n, gemm);
-            most = work > most ? work : most;
-        }
-    }
-    return most;
-}
-
 static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice gemm,
                           uint32_t align) {
     const uint32_t pass = rp_job_pass_samples(job);
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         uint32_t index = rp_layout_layer(layout, i);
-        const size_t work = most_workspace(job, index, gemm);
+        const size_t work = rp_model_workspace(job->model, index, pass, gemm);
         if (work > layout->workspace_bytes) {
             layout->workspace_bytes = work;
             layout->workspace_layer = index;

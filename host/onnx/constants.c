@@ -22,22 +22,40 @@ float rp_onnx_float_of(const rp_onnx_graph *graph, const rp_onnx_view *view, uin
     return graph->value[source.leaf].floats[source.index];
 }
 
-rp_err rp_onnx_make_const(const rp_onnx_visit *visit, uint32_t i) {
+/* floats: the elements of input `i`; NULL: it stays as it is. */
+static rp_err set_const(const rp_onnx_visit *visit, uint32_t i, const float *floats) {
     rp_onnx_graph *graph = visit->graph;
-    const float *floats;
-    uint64_t count;
     const rp_onnx_view *view;
     rp_err err = RP_OK;
-    if (rp_onnx_in_is(visit, i, RP_ONNX_PARAM)) {
+    if (floats) {
         rp_onnx_value *in = &graph->value[visit->node->input[i]];
-        RP_TRY(rp_onnx_const_floats(visit, i, &floats, &count));
-        if (floats) {
-            RP_TRY(rp_onnx_view_leaf(graph->arena, visit->node->input[i], &in->view->dims, &view));
-            in->state = RP_ONNX_CONST;
-            in->floats = floats;
-            in->view = view;
-        }
+        RP_TRY(rp_onnx_view_leaf(graph->arena, visit->node->input[i], &in->view->dims, &view));
+        in->state = RP_ONNX_CONST;
+        in->floats = floats;
+        in->view = view;
     }
+fail:
+    return err;
+}
+
+rp_err rp_onnx_make_const(const rp_onnx_visit *visit, uint32_t i) {
+    const float *floats = NULL;
+    uint64_t count;
+    rp_err err = RP_OK;
+    if (rp_onnx_in_is(visit, i, RP_ONNX_PARAM)) {
+        RP_TRY(rp_onnx_const_floats(visit, i, &floats, &count));
+        RP_TRY(set_const(visit, i, floats));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_onnx_fold_param(const rp_onnx_visit *visit, uint32_t i) {
+    const float *floats;
+    uint64_t count;
+    rp_err err;
+    RP_TRY(rp_onnx_folded_floats(visit, i, &floats, &count));
+    RP_TRY(set_const(visit, i, floats));
 fail:
     return err;
 }

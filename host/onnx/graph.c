@@ -61,7 +61,8 @@ static bool has_named(const rp_onnx_graph *graph, const rp_onnx_view *view, uint
     return named;
 }
 
-/* Whether an element may be that of an initialiser that the user says is a parameter. */
+/* Whether an element may be that of an initialiser that the user or the file says is a parameter.
+ */
 static bool is_named(const rp_onnx_graph *graph, const rp_onnx_view *view) {
     uint32_t steps = NAMED_STEPS;
     return (graph->names || graph->model->signature) && has_named(graph, view, &steps);
@@ -94,6 +95,18 @@ rp_err rp_onnx_const_ints(const rp_onnx_visit *visit, uint32_t i, const int64_t 
     *out = value && value->state == RP_ONNX_CONST && value->whole ? value->ints : NULL;
     *count = *out ? value->view->dims.count : 0;
     return RP_OK;
+}
+
+rp_err rp_onnx_folded_floats(const rp_onnx_visit *visit, uint32_t i, const float **out,
+                             uint64_t *count) {
+    rp_onnx_graph *graph = visit->graph;
+    const rp_onnx_value *value = rp_onnx_in(visit, i);
+    const bool param = value && value->state == RP_ONNX_PARAM;
+    const bool kept = param && graph->names && is_named(graph, value->view);
+    *out = NULL;
+    const rp_err err = param && !kept ? copy_floats(graph, value->view, out) : RP_OK;
+    *count = *out ? value->view->dims.count : 0;
+    return err;
 }
 
 rp_err rp_onnx_const_floats(const rp_onnx_visit *visit, uint32_t i, const float **out,

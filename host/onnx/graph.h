@@ -144,6 +144,9 @@ rp_err rp_onnx_const_ints(const rp_onnx_visit *visit, uint32_t i, const int64_t 
                           uint64_t *count) RP_MUST_CHECK;
 rp_err rp_onnx_const_floats(const rp_onnx_visit *visit, uint32_t i, const float **out,
                             uint64_t *count) RP_MUST_CHECK;
+/* Likewise, but only of initialisers, those that the file lists as parameters included. */
+rp_err rp_onnx_folded_floats(const rp_onnx_visit *visit, uint32_t i, const float **out,
+                             uint64_t *count) RP_MUST_CHECK;
 /* One number. False: the value, or input `i`, is no constant and no initialiser of one element. */
 bool rp_onnx_number_of(const rp_onnx_graph *graph, const rp_onnx_value *value, float *out);
 bool rp_onnx_const_number(const rp_onnx_visit *visit, uint32_t i, float *out);

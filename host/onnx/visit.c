@@ -40,7 +40,7 @@ static bool has_inputs(const rp_onnx_visit *visit, const rp_onnx_op *op) {
 static rp_err read_params_as_constants(const rp_onnx_visit *visit) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < visit->node->input_count && err == RP_OK; i++) {
-        err = rp_onnx_make_const(visit, i);
+        err = rp_onnx_fold_param(visit, i);
     }
     return err;
 }
