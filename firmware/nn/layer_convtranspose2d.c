@@ -1,5 +1,5 @@
 /* The transpose of a convolution: y is what the gradient of conv2d's input would be for the output
- * gradient x, plus b; W [C, K / groups, R, R] is the weight of that convolution from K to C
+ * gradient x, plus b; W [C, K / groups, R, S] is the weight of that convolution from K to C
  * channels. Its gradient of x is the convolution of dy, and its gradient of W that of the
  * convolution with x and dy exchanged. So all work is done by layer_conv2d.c and conv_direct.c.
  *
@@ -14,33 +14,32 @@
 enum { GROUP_ITEMS = 64, VECTOR = 16 };
 
 typedef struct {
-    rp_conv_spec conv; /* square, without a bias; `out` is this layer's */
-    uint32_t output_pad;
+    rp_conv_spec conv; /* without a bias; `out` is this layer's */
+    rp_pair output_pad;
     bool bias;
 } convtranspose_spec;
 
 static rp_err parse_convtranspose2d(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     convtranspose_spec *spec = layer->spec;
     rp_conv_spec *conv = &spec->conv;
+    char stride[RP_LAYER_PAIR_TEXT];
+    char more[RP_LAYER_PAIR_TEXT];
     rp_err err;
-    uint32_t kernel = 1;
-    uint32_t stride = 1;
-    uint32_t pad = 0;
-    *spec = (convtranspose_spec){.conv = {.dilation = rp_pair_same(1), .groups = 1}, .bias = true};
+    *spec = (convtranspose_spec){
+        .conv = {.stride = rp_pair_same(1), .dilation = rp_pair_same(1), .groups = 1},
+        .bias = true};
     RP_TRY(rp_layer_read_out(keys, data, &conv->out));
     RP_TRY(rp_node_need(keys, "kernel"));
-    RP_TRY(rp_node_u32(keys, "kernel", 1, RP_LAYER_WINDOW_MAX, &kernel));
-    RP_TRY(rp_node_u32(keys, "stride", 1, RP_LAYER_WINDOW_MAX, &stride));
-    RP_TRY(rp_node_u32(keys, "pad", 0, RP_LAYER_WINDOW_MAX, &pad));
-    conv->kernel = rp_pair_same(kernel);
-    conv->stride = rp_pair_same(stride);
-    conv->pad = rp_pair_same(pad);
-    RP_TRY(rp_node_u32(keys, "output_pad", 0, RP_LAYER_WINDOW_MAX - 1, &spec->output_pad));
+    RP_TRY(rp_layer_read_pair(keys, "kernel", 1, RP_LAYER_WINDOW_MAX, &conv->kernel));
+    RP_TRY(rp_layer_read_pair(keys, "stride", 1, RP_LAYER_WINDOW_MAX, &conv->stride));
+    RP_TRY(rp_layer_read_pair(keys, "pad", 0, RP_LAYER_WINDOW_MAX, &conv->pad));
+    RP_TRY(rp_layer_read_pair(keys, "output_pad", 0, RP_LAYER_WINDOW_MAX - 1, &spec->output_pad));
     RP_TRY(rp_node_u32(keys, "groups", 1, RP_LAYER_OUT_MAX, &conv->groups));
     RP_TRY(rp_node_bool(keys, "bias", &spec->bias));
-    if (spec->output_pad >= stride) {
-        return rp_node_fail(rp_node_find(keys, "output_pad"),
-                            "expected less than `stride`, %u, found %u", stride, spec->output_pad);
+    if (spec->output_pad.h >= conv->stride.h || spec->output_pad.w >= conv->stride.w) {
+        return rp_node_fail(
+            rp_node_find(keys, "output_pad"), "expected less than `stride`, %s, found %s",
+            rp_layer_pair_text(conv->stride, stride), rp_layer_pair_text(spec->output_pad, more));
     }
     if (conv->out % conv->groups != 0) {
         return rp_node_fail(rp_node_find(keys, "groups"),
@@ -53,15 +52,18 @@ fail:
 }
 
 /* Pixels along an axis of y; 0 or less when the padding leaves none. */
-static int64_t side_of(const convtranspose_spec *spec, uint32_t size) {
-    return ((int64_t)size - 1) * spec->conv.stride.h - 2 * (int64_t)spec->conv.pad.h +
-           spec->conv.kernel.h + spec->output_pad;
+static int64_t side_of(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad,
+                       uint32_t output_pad) {
+    return ((int64_t)size - 1) * stride - 2 * (int64_t)pad + kernel + output_pad;
 }
 
 /* The shape of y; false if there is none, or it has too many elements. */
 static bool find_out(const convtranspose_spec *spec, const rp_shape *in, rp_shape *out) {
-    const int64_t p = side_of(spec, in->dim[1]);
-    const int64_t q = side_of(spec, in->dim[2]);
+    const rp_conv_spec *conv = &spec->conv;
+    const int64_t p =
+        side_of(in->dim[1], conv->kernel.h, conv->stride.h, conv->pad.h, spec->output_pad.h);
+    const int64_t q =
+        side_of(in->dim[2], conv->kernel.w, conv->stride.w, conv->pad.w, spec->output_pad.w);
     if (p < 1 || q < 1 || p > INT32_MAX || q > INT32_MAX) {
         return false;
     }
@@ -83,12 +85,14 @@ static rp_err plan_convtranspose2d(const rp_layer *layer, const rp_shape *in, rp
     }
     if (!find_out(spec, in, &shape)) {
         char text[RP_LAYER_SHAPE_TEXT];
-        return rp_fail(
-            RP_ERR_SHAPE,
-            "layer '%s': a %ux%u kernel with stride %u, pad %u gives no image, or one of "
-            "2^31 elements, from %s",
-            layer->name, conv->kernel.h, conv->kernel.w, conv->stride.h, conv->pad.h,
-            rp_layer_shape_text(in, text));
+        char stride[RP_LAYER_PAIR_TEXT];
+        char pad[RP_LAYER_PAIR_TEXT];
+        return rp_fail(RP_ERR_SHAPE,
+                       "layer '%s': a %ux%u kernel with stride %s, pad %s gives no image, or one "
+                       "of 2^31 elements, from %s",
+                       layer->name, conv->kernel.h, conv->kernel.w,
+                       rp_layer_pair_text(conv->stride, stride), rp_layer_pair_text(conv->pad, pad),
+                       rp_layer_shape_text(in, text));
     }
     const uint32_t kg = conv->out / conv->groups;
     const rp_shape weight = rp_shape_4(in->dim[0], kg, conv->kernel.h, conv->kernel.w);

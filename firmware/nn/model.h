@@ -24,8 +24,8 @@ typedef struct {
     uint32_t owner;
     bool tied; /* other layers have a parameter with this name */
     rp_param_role role;
-    rp_shape shape; /* in weights files: that of the layer, after dimensions of 1 that `names` asks
-                       for */
+    rp_shape shape; /* in weights files: that of the layer, but for dimensions of 1 that `names`
+                       adds or leaves out */
     size_t count;   /* elements */
 } rp_model_param;
 

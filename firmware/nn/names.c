@@ -84,7 +84,20 @@ static const rp_node *find_given(const rp_layer *layer, const char *suffix) {
     return entry && rp_node_is_map(entry) ? rp_node_find(entry, "name") : entry;
 }
 
-/* The shape in weights files: with `dims`, dimensions of 1 precede that of the layer. */
+bool rp_names_shape(const rp_shape *layer, uint32_t dims, rp_shape *out) {
+    *out = *layer;
+    for (; out->dims < dims && out->dims < RP_DIMS_MAX; out->dims++) {
+        memmove(out->dim + 1, out->dim, out->dims * sizeof *out->dim);
+        out->dim[0] = 1;
+    }
+    while (out->dims > dims && out->dims > 1 && out->dim[out->dims - 2] == 1) {
+        out->dims--;
+        out->dim[out->dims - 1] = out->dim[out->dims];
+    }
+    return out->dims == dims;
+}
+
+/* The shape in weights files, with as many dimensions as `dims` says. */
 static rp_err find_shape(const rp_layer *layer, const rp_param *param, rp_shape *out) {
     rp_node *entry = find_entry(layer, param->suffix);
     uint32_t dims = param->shape.dims;
@@ -95,15 +108,11 @@ static rp_err find_shape(const rp_layer *layer, const rp_param *param, rp_shape 
         return RP_OK;
     }
     RP_TRY(rp_node_u32(entry, "dims", 1, RP_DIMS_MAX, &dims));
-    if (dims < param->shape.dims) {
+    if (!rp_names_shape(&param->shape, dims, out)) {
         return rp_node_fail(rp_node_find(entry, "dims"),
                             "layer '%s': expected %u to %d, because %s has the shape %s, found %u",
-                            layer->name, param->shape.dims, RP_DIMS_MAX, param->suffix,
+                            layer->name, out->dims, RP_DIMS_MAX, param->suffix,
                             rp_layer_shape_text(&param->shape, text), dims);
-    }
-    for (; out->dims < dims; out->dims++) {
-        memmove(out->dim + 1, out->dim, out->dims * sizeof *out->dim);
-        out->dim[0] = 1;
     }
 fail:
     return err;

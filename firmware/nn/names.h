@@ -14,6 +14,12 @@ bool rp_names_is_valid(const char *name, size_t room);
  * states of optimisers, sets of weights (rp_method_set_prefix()), metadata. NULL: none of these. */
 const char *rp_names_reserved(const char *name);
 
+/* The shape of a tensor in weights files that has `dims` dimensions there: the layer's shape with
+ * dimensions of 1 in front or, if these are fewer, without dimensions of 1 that stand before the
+ * last one, as in the weight [out, in, kernel] of a Conv1d. False: other dimensions would have to
+ * be left out; *out is then the shortest possible shape. */
+bool rp_names_shape(const rp_shape *layer, uint32_t dims, rp_shape *out) RP_MUST_CHECK;
+
 /* Takes `names: {SUFFIX: NAME}` of the layer from its keys and checks the names. An entry can be
  * `{name: NAME, dims: N}`, see rp_model_param.shape.
  * errors  USAGE with file, line and layer */

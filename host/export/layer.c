@@ -142,16 +142,27 @@ bool rp_export_has(const rp_export_layer *l, const char *suffix) {
     return param != UINT32_MAX && l->graph->net->value[param];
 }
 
-const char *rp_export_param(rp_export_layer *l, const char *suffix) {
-    static const int64_t axes[RP_DIMS_MAX] = {0, 1, 2, 3, 4, 5};
+const char *rp_export_stored(rp_export_layer *l, const char *suffix, uint32_t *dims) {
     const rp_model *model = l->graph->net->model;
     const uint32_t param = rp_export_find_param(model, l->index, suffix);
     RP_ASSERT(param != UINT32_MAX);
-    const char *value = rp_export_add_param(l->graph, param);
-    /* `names` may ask for dimensions of 1 in front, which the layer does not have */
-    const uint32_t more =
-        model->param[param].shape.dims - l->plan->param[model->param[param].index].shape.dims;
-    return more > 0 ? rp_export_squeeze(l, value, more, axes) : value;
+    *dims = model->param[param].shape.dims;
+    return rp_export_add_param(l->graph, param);
+}
+
+/* `names` may ask for dimensions of 1 in front, which the layer does not have, or for none of those
+ * before the last one. */
+const char *rp_export_param(rp_export_layer *l, const char *suffix) {
+    static const int64_t front[RP_DIMS_MAX] = {0, 1, 2, 3, 4, 5};
+    const rp_model *model = l->graph->net->model;
+    uint32_t stored;
+    const char *value = rp_export_stored(l, suffix, &stored);
+    const uint32_t index = model->param[rp_export_find_param(model, l->index, suffix)].index;
+    const uint32_t dims = l->plan->param[index].shape.dims;
+    if (stored > dims) {
+        return rp_export_squeeze(l, value, stored - dims, front);
+    }
+    return stored < dims ? rp_export_unsqueeze(l, value, dims - stored, front + stored - 1) : value;
 }
 
 /* ---- arrangements ---------------------------------------------------------------------------- */

@@ -55,6 +55,9 @@ const char *rp_export_table(rp_export_layer *l, uint32_t rank, const int64_t *di
 /* Whether the layer has a tensor of this suffix, and the tensor in the layer's shape. */
 bool rp_export_has(const rp_export_layer *l, const char *suffix);
 const char *rp_export_param(rp_export_layer *l, const char *suffix);
+/* The tensor in the shape of weights files, which can have more or fewer axes of 1, and the number
+ * of its axes there. */
+const char *rp_export_stored(rp_export_layer *l, const char *suffix, uint32_t *dims);
 
 /* Arrangements. A size of 0 is that of the input: the batch, in front. */
 const char *rp_export_reshape(rp_export_layer *l, const char *x, uint32_t rank, const int64_t *dim);

@@ -8,21 +8,46 @@ typedef struct {
     int64_t kernel[2], stride[2], pad[2], dilation[2];
 } windows;
 
-static void add_windows(rp_export_layer *l, const windows *w) {
-    const int64_t pads[4] = {w->pad[0], w->pad[1], w->pad[0], w->pad[1]};
-    rp_export_ints(l, "kernel_shape", 2, w->kernel);
-    rp_export_ints(l, "strides", 2, w->stride);
-    rp_export_ints(l, "pads", 4, pads);
+/* Sizes of the last `axes` axes: 2, or 1 for a signal, which is an image of height 1. */
+static void add_sizes(rp_export_layer *l, const char *name, uint32_t axes, const int64_t pair[2]) {
+    rp_export_ints(l, name, axes, pair + 2 - axes);
+}
+
+static void add_windows(rp_export_layer *l, const windows *w, uint32_t axes) {
+    const int64_t pads[4] = {w->pad[2 - axes], w->pad[1], w->pad[2 - axes], w->pad[1]};
+    add_sizes(l, "kernel_shape", axes, w->kernel);
+    add_sizes(l, "strides", axes, w->stride);
+    rp_export_ints(l, "pads", 2 * axes, axes == 2 ? pads : pads + 2);
+}
+
+/* Axes of the windows: 1 if weights files have the weight of a Conv1d, and the image is a signal.
+ */
+static uint32_t count_axes(rp_export_layer *l, const windows *w) {
+    uint32_t dims;
+    (void)rp_export_stored(l, "weight", &dims);
+    const bool line =
+        l->in[0].dim[1] == 1 && l->plan->out.dim[1] == 1 && w->kernel[0] == 1 && w->pad[0] == 0;
+    return dims == 3 && line ? 1 : 2;
 }
 
 /* The node with weight and bias. */
-static const char *convolve(rp_export_layer *l, const char *op) {
-    const char *w = rp_export_param(l, "weight");
+static const char *convolve(rp_export_layer *l, const char *op, uint32_t axes) {
+    static const int64_t height[] = {2};
+    uint32_t ignored;
+    const char *w =
+        axes == 1 ? rp_export_stored(l, "weight", &ignored) : rp_export_param(l, "weight");
+    const char *x = axes == 1 ? rp_export_squeeze(l, l->x[0], 1, height) : l->x[0];
     if (!rp_export_has(l, "bias")) {
-        return RP_EXPORT_OP(l, op, l->x[0], w);
+        return RP_EXPORT_OP(l, op, x, w);
     }
     const char *bias = rp_export_param(l, "bias");
-    return RP_EXPORT_OP(l, op, l->x[0], w, bias);
+    return RP_EXPORT_OP(l, op, x, w, bias);
+}
+
+/* The output of the node as an image. */
+static const char *finish(rp_export_layer *l, const char *y, uint32_t axes) {
+    static const int64_t height[] = {2};
+    return axes == 1 ? rp_export_unsqueeze(l, y, 1, height) : y;
 }
 
 /* Reads the keys of both convolutions. */
@@ -40,23 +65,25 @@ const char *rp_export_write_conv2d(rp_export_layer *l) {
     windows w = read_windows(l);
     const uint32_t groups = rp_export_key_u32(l, "groups", 1);
     (void)rp_export_key_pair(l, "dilation", w.dilation);
-    const char *y = convolve(l, "Conv");
-    add_windows(l, &w);
-    rp_export_ints(l, "dilations", 2, w.dilation);
+    const uint32_t axes = count_axes(l, &w);
+    const char *y = convolve(l, "Conv", axes);
+    add_windows(l, &w, axes);
+    add_sizes(l, "dilations", axes, w.dilation);
     rp_export_int(l, "group", groups);
-    return y;
+    return finish(l, y, axes);
 }
 
 const char *rp_export_write_convtranspose2d(rp_export_layer *l) {
     const windows w = read_windows(l);
     const uint32_t groups = rp_export_key_u32(l, "groups", 1);
-    const uint32_t more = rp_export_key_u32(l, "output_pad", 0);
-    const int64_t output_padding[] = {more, more};
-    const char *y = convolve(l, "ConvTranspose");
-    add_windows(l, &w);
-    rp_export_ints(l, "output_padding", 2, output_padding);
+    int64_t more[2] = {0, 0};
+    (void)rp_export_key_pair(l, "output_pad", more);
+    const uint32_t axes = more[0] == 0 ? count_axes(l, &w) : 2;
+    const char *y = convolve(l, "ConvTranspose", axes);
+    add_windows(l, &w, axes);
+    add_sizes(l, "output_padding", axes, more);
     rp_export_int(l, "group", groups);
-    return y;
+    return finish(l, y, axes);
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */
@@ -99,7 +126,7 @@ static void add_pool_windows(rp_export_layer *l, const windows *w) {
         rp_export_ints(l, "strides", 2, w->stride);
         rp_export_ints(l, "pads", 4, pads);
     } else {
-        add_windows(l, w);
+        add_windows(l, w, 2);
         rp_export_int(l, "ceil_mode", 1);
     }
 }
@@ -162,7 +189,7 @@ const char *rp_export_write_adaptiveavgpool(rp_export_layer *l) {
         const windows w = {.kernel = {from[1] / to[1], from[2] / to[2]},
                            .stride = {from[1] / to[1], from[2] / to[2]}};
         const char *y = RP_EXPORT_OP(l, "AveragePool", l->x[0]);
-        add_windows(l, &w);
+        add_windows(l, &w, 2);
         return y;
     }
     const char *columns = add_bins(l, from[2], to[2], true);

@@ -178,7 +178,7 @@ static double value_of(formula *f, uint32_t value, uint32_t depth) {
     if (rp_onnx_number_of(f->graph, v, &number)) {
         return (double)number;
     }
-    if (v->state == RP_ONNX_DYNAMIC && v->view->op == RP_ONNX_LEAF && v->node != RP_ONNX_NONE) {
+    if (v->state == RP_ONNX_DYNAMIC && v->node != RP_ONNX_NONE) {
         return node_of(f, v->node, depth - 1);
     }
     f->good = false;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "onnx/layers.h"
+#include "onnx/line.h"
 #include "onnx/ops.h"
 
 typedef struct element element;
@@ -215,6 +216,24 @@ static rp_err find_axes(const rp_onnx_visit *visit, uint32_t rank, uint32_t *bit
     return err;
 }
 
+/* Reduces both axes of the image of height 1 that a signal is. */
+static rp_err emit_reduced_line(const rp_onnx_visit *visit, const element *e, bool keep,
+                                bool *done) {
+    const int64_t *in = rp_onnx_in(visit, 0)->view->dims.dim;
+    const int64_t dim[3] = {in[0], in[1], 1};
+    rp_onnx_layer draft;
+    uint32_t from;
+    rp_err err;
+    RP_TRY(rp_onnx_read_line(visit, 0, &from, done));
+    if (*done) {
+        RP_TRY(rp_onnx_draft(visit, e->kind, from, &draft, "axes: [1, 2]%s",
+                             keep ? ", keep: true" : ""));
+        RP_TRY(finish(visit, &draft, keep ? 3 : 2, dim, done));
+    }
+fail:
+    return err;
+}
+
 static rp_err emit_reduce(const rp_onnx_visit *visit, const element *e, bool *done) {
     const rp_onnx_dims *in = &rp_onnx_in(visit, 0)->view->dims;
     const bool keep = rp_onnx_int(visit->node, "keepdims", 1) != 0;
@@ -230,6 +249,9 @@ static rp_err emit_reduce(const rp_onnx_visit *visit, const element *e, bool *do
     RP_TRY(find_axes(visit, in->rank, &bits, &known));
     if (!known || (bits & 1) || bits == 0) {
         return rp_onnx_refuse(visit, bits & 1 ? "it sums over the batch" : "its axes are unknown");
+    }
+    if (bits == 1u << 2 && rp_onnx_is_line(visit, 0)) {
+        return emit_reduced_line(visit, e, keep, done);
     }
     for (uint32_t i = 0; i < in->rank; i++) {
         const bool reduced = bits >> i & 1;

@@ -36,6 +36,7 @@ typedef struct {
     const rp_onnx_view *view; /* over initialisers */
     const char *name;         /* in weights files; set by rp_onnx_name_layers() */
     rp_shape shape;           /* as the layer has it */
+    uint32_t dims;            /* axes in weights files, see rp_names_shape(); 0: the layer's */
     bool constant;            /* it is never trained; an infinity is stored as the largest number */
 } rp_onnx_param;
 

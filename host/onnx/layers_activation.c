@@ -5,6 +5,7 @@
 
 #include "onnx/activation.h"
 #include "onnx/layers.h"
+#include "onnx/line.h"
 #include "onnx/ops.h"
 #include "onnx/rows.h"
 
@@ -77,10 +78,11 @@ fail:
     return err;
 }
 
-/* One slope, or [C] for rows [N, C], or [C, 1, 1] for images [N, C, H, W]. */
-static bool has_slopes(const rp_onnx_dims *x, const rp_onnx_dims *slope) {
-    const uint32_t after = x->rank == 4 ? 2 : 0;
-    return slope->count == 1 || ((x->rank == 2 || x->rank == 4) && slope->rank > after &&
+/* One slope, or [C] for rows [N, C], or [C, 1, 1] for images [N, C, H, W], or [C, 1] for signals.
+ */
+static bool has_slopes(const rp_onnx_dims *x, const rp_onnx_dims *slope, bool line) {
+    const uint32_t after = x->rank == 4 ? 2 : line ? 1 : 0;
+    return slope->count == 1 || ((x->rank == 2 || x->rank == 4 || line) && slope->rank > after &&
                                  slope->dim[slope->rank - 1 - after] == x->dim[1] &&
                                  slope->count == (uint64_t)x->dim[1]);
 }
@@ -95,15 +97,18 @@ rp_err rp_onnx_layer_prelu(const rp_onnx_visit *visit, bool *done) {
     if (!slope) {
         return RP_OK;
     }
-    if (!has_slopes(&rp_onnx_in(visit, 0)->view->dims, &slope->dims)) {
+    const bool line = rp_onnx_is_line(visit, 0);
+    if (!has_slopes(&rp_onnx_in(visit, 0)->view->dims, &slope->dims, line)) {
         return rp_onnx_refuse(visit, "its slopes are not those of channels");
     }
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    RP_TRY(line ? rp_onnx_read_line(visit, 0, &from, done)
+                : rp_onnx_read_input(visit, 0, &from, done));
     if (*done) {
         RP_TRY(rp_onnx_draft(visit, "prelu", from, &draft, "%s",
                              slope->dims.count == 1 ? "shared: true" : ""));
         rp_onnx_draft_param(&draft, "weight", slope);
-        RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+        RP_TRY(line ? rp_onnx_emit_line(visit, &draft, done)
+                    : rp_onnx_emit_output(visit, &draft, done));
     }
 fail:
     return err;

@@ -1,19 +1,21 @@
-/* Convolutions, pools and Resize. */
+/* Convolutions, pools and Resize. Those of signals [N, C, L] are those of images of height 1. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "onnx/layers.h"
+#include "onnx/line.h"
 #include "onnx/ops.h"
 #include "onnx/pad.h"
 
-enum { PAIR_TEXT = 48, KEYS_TEXT = 200 };
+enum { PAIR_TEXT = 48, KEYS_TEXT = 200, PAD_MAX = 255 };
 
 static const int64_t ones[2] = {1, 1};
 static const int64_t zeros[2] = {0, 0};
 
 /* Windows of a node along height and width. */
 typedef struct {
+    uint32_t axes; /* 2, or 1 for a signal: the windows have height 1 */
     int64_t kernel[2], stride[2], dilation[2], pad[2];
     int64_t after[2]; /* zeros after the image; pad has those before it */
     bool ceil;
@@ -39,37 +41,52 @@ static void add_pair(char *keys, size_t room, const char *name, const int64_t pa
     }
 }
 
-static bool read_pair(const rp_onnx_node *node, const char *name, int64_t pair[2]) {
+/* Sizes of `axes` axes, which are the last ones of the pair. */
+static bool read_sizes(const rp_onnx_node *node, const char *name, uint32_t axes, int64_t pair[2]) {
     const rp_onnx_attribute *found = rp_onnx_find(node, name);
-    if (found && found->int_count == 2) {
-        pair[0] = found->ints[0];
-        pair[1] = found->ints[1];
+    for (uint32_t i = 0; found && found->int_count == axes && i < axes; i++) {
+        pair[2 - axes + i] = found->ints[i];
     }
-    return !found || found->int_count == 2;
+    return !found || found->int_count == axes;
 }
 
-/* Reads the windows of images; refuses what layers do not have. *done is false then. */
+/* Whether input 0 is an image or a signal; sets the axes. */
+static bool find_axes(const rp_onnx_visit *visit, windows *w) {
+    const rp_onnx_value *in = rp_onnx_in(visit, 0);
+    const uint32_t rank = in && in->view ? in->view->dims.rank : 0;
+    w->axes = rank - 2;
+    w->kernel[0] = rank == 3 ? 1 : 0;
+    return rank == 3 || rank == 4;
+}
+
+/* Reads the windows of images or signals; refuses what layers do not have. *done is false then. */
 static rp_err read_windows(const rp_onnx_visit *visit, windows *w, bool *done) {
     const rp_onnx_node *node = visit->node;
     const rp_onnx_attribute *pads = rp_onnx_find(node, "pads");
     const char *automatic = rp_onnx_text(node, "auto_pad", "NOTSET");
-    const rp_onnx_value *in = rp_onnx_in(visit, 0);
     *done = false;
     w->ceil = rp_onnx_int(node, "ceil_mode", 0) != 0;
-    if (in && in->view && in->view->dims.rank != 4) {
-        return rp_onnx_refuse(visit, "only windows of images [N, C, H, W] can be trained here");
+    if (!find_axes(visit, w)) {
+        return rp_onnx_refuse(visit, "only windows of images [N, C, H, W] or signals [N, C, L] can "
+                                     "be trained here");
     }
     if (strcmp(automatic, "NOTSET") != 0 && strcmp(automatic, "VALID") != 0) {
         return rp_onnx_refuse(visit, "auto_pad %.20s is not supported; export with pads",
                               automatic);
     }
-    if (!read_pair(node, "kernel_shape", w->kernel) || !read_pair(node, "strides", w->stride) ||
-        !read_pair(node, "dilations", w->dilation) || (pads && pads->int_count != 4)) {
-        return rp_onnx_refuse(visit, "its windows have another number of sizes than an image");
+    if (!read_sizes(node, "kernel_shape", w->axes, w->kernel) ||
+        !read_sizes(node, "strides", w->axes, w->stride) ||
+        !read_sizes(node, "dilations", w->axes, w->dilation) ||
+        (pads && pads->int_count != 2 * w->axes)) {
+        return rp_onnx_refuse(visit, "its windows have another number of sizes than its input");
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        w->pad[i] = pads ? pads->ints[i] : 0;
-        w->after[i] = pads ? pads->ints[2 + i] : 0;
+    for (uint32_t i = 0; pads && i < w->axes; i++) {
+        w->pad[2 - w->axes + i] = pads->ints[i];
+        w->after[2 - w->axes + i] = pads->ints[w->axes + i];
+        if (pads->ints[i] < 0 || pads->ints[i] > PAD_MAX || pads->ints[w->axes + i] < 0 ||
+            pads->ints[w->axes + i] > PAD_MAX) {
+            return rp_onnx_refuse(visit, "pads are expected to be 0 to %d", PAD_MAX);
+        }
     }
     *done = true;
     return RP_OK;
@@ -81,6 +98,18 @@ static bool has_even_pads(const windows *w) {
 
 static rp_err refuse_uneven(const rp_onnx_visit *visit) {
     return rp_onnx_refuse(visit, "pads differ between the sides of the image");
+}
+
+/* Reads input 0 as an image. */
+static rp_err read_image(const rp_onnx_visit *visit, const windows *w, uint32_t *from, bool *done) {
+    return w->axes == 1 ? rp_onnx_read_line(visit, 0, from, done)
+                        : rp_onnx_read_input(visit, 0, from, done);
+}
+
+static rp_err emit_image(const rp_onnx_visit *visit, const windows *w, const rp_onnx_layer *draft,
+                         bool *done) {
+    return w->axes == 1 ? rp_onnx_emit_line(visit, draft, done)
+                        : rp_onnx_emit_output(visit, draft, done);
 }
 
 /* Reads the image of a convolution, which includes zeros that a node before puts around it. */
@@ -99,28 +128,28 @@ static rp_err read_padded(const rp_onnx_visit *visit, windows *w, uint32_t *from
     }
     if (padded && has_even_pads(&both)) {
         *w = both;
-        return rp_onnx_read_input(&pad, 0, from, done);
+        return read_image(&pad, w, from, done);
     }
     if (!has_even_pads(w)) {
         return refuse_uneven(visit);
     }
-    RP_TRY(rp_onnx_read_input(visit, 0, from, done));
+    RP_TRY(read_image(visit, w, from, done));
 fail:
     return err;
 }
 
 /* The kernel's size is that of the weight where the attribute is missing. */
 static void take_kernel(const rp_onnx_view *weight, windows *w) {
-    if (w->kernel[0] == 0 && weight->dims.rank == 4) {
-        w->kernel[0] = weight->dims.dim[2];
-        w->kernel[1] = weight->dims.dim[3];
+    const bool given = w->kernel[1] != 0;
+    for (uint32_t i = 2 - w->axes; i < 2 && !given; i++) {
+        w->kernel[i] = weight->dims.dim[w->axes + i];
     }
 }
 
 /* Weight and bias. PyTorch writes zeros where a layer has no bias; *bias is NULL then. *weight is
  * NULL if the node is refused. */
-static rp_err read_weights(const rp_onnx_visit *visit, const rp_onnx_view **weight,
-                           const rp_onnx_view **bias) {
+static rp_err read_weights(const rp_onnx_visit *visit, const windows *w,
+                           const rp_onnx_view **weight, const rp_onnx_view **bias) {
     rp_err err;
     *bias = NULL;
     RP_TRY(rp_onnx_read_param(visit, 1, "weight", weight));
@@ -128,9 +157,9 @@ static rp_err read_weights(const rp_onnx_visit *visit, const rp_onnx_view **weig
         RP_TRY(rp_onnx_read_param(visit, 2, "bias", bias));
         *weight = *bias ? *weight : NULL;
     }
-    if (*weight && (*weight)->dims.rank != 4) {
+    if (*weight && (*weight)->dims.rank != w->axes + 2) {
         *weight = NULL;
-        return rp_onnx_refuse(visit, "expected a weight of 4 dimensions");
+        return rp_onnx_refuse(visit, "expected a weight of %u dimensions", w->axes + 2);
     }
 fail:
     return err;
@@ -139,6 +168,7 @@ fail:
 static void add_weights(rp_onnx_layer *draft, const rp_onnx_view *weight,
                         const rp_onnx_view *bias) {
     rp_onnx_draft_param(draft, "weight", weight);
+    draft->param[0].dims = weight->dims.rank;
     if (bias) {
         rp_onnx_draft_param(draft, "bias", bias);
     }
@@ -159,7 +189,7 @@ rp_err rp_onnx_layer_conv(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     *done = false;
-    RP_TRY(read_weights(visit, &weight, &bias));
+    RP_TRY(read_weights(visit, &w, &weight, &bias));
     if (!weight) {
         return RP_OK;
     }
@@ -176,19 +206,16 @@ rp_err rp_onnx_layer_conv(const rp_onnx_visit *visit, bool *done) {
                          weight->dims.dim[0], pair_text(w.kernel, text), keys,
                          bias ? "" : ", bias: false"));
     add_weights(&draft, weight, bias);
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    RP_TRY(emit_image(visit, &w, &draft, done));
 fail:
     return err;
-}
-
-static bool is_square(const int64_t pair[2]) {
-    return pair[0] == pair[1];
 }
 
 rp_err rp_onnx_layer_conv_transpose(const rp_onnx_visit *visit, bool *done) {
     windows w = {.stride = {1, 1}, .dilation = {1, 1}};
     const int64_t groups = rp_onnx_int(visit->node, "group", 1);
     int64_t more[2] = {0, 0};
+    char text[PAIR_TEXT];
     char keys[KEYS_TEXT] = "";
     const rp_onnx_view *weight;
     const rp_onnx_view *bias;
@@ -200,7 +227,7 @@ rp_err rp_onnx_layer_conv_transpose(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     *done = false;
-    RP_TRY(read_weights(visit, &weight, &bias));
+    RP_TRY(read_weights(visit, &w, &weight, &bias));
     if (!weight) {
         return RP_OK;
     }
@@ -209,14 +236,13 @@ rp_err rp_onnx_layer_conv_transpose(const rp_onnx_visit *visit, bool *done) {
         *done = false;
         return refuse_uneven(visit);
     }
-    if (!read_pair(visit->node, "output_padding", more) ||
-        rp_onnx_find(visit->node, "output_shape") || !is_square(w.kernel) || !is_square(w.stride) ||
-        !is_square(w.pad) || !is_square(more) || w.dilation[0] != 1 || w.dilation[1] != 1 ||
+    if (!read_sizes(visit->node, "output_padding", w.axes, more) ||
+        rp_onnx_find(visit->node, "output_shape") || w.dilation[0] != 1 || w.dilation[1] != 1 ||
         groups < 1 || groups > 65536) {
-        return rp_onnx_refuse(visit, "only square windows without dilation and output_shape can be "
+        return rp_onnx_refuse(visit, "only windows without dilation and output_shape can be "
                                      "trained here");
     }
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    RP_TRY(read_image(visit, &w, &from, done));
     if (!*done) {
         return RP_OK;
     }
@@ -224,11 +250,11 @@ rp_err rp_onnx_layer_conv_transpose(const rp_onnx_visit *visit, bool *done) {
     add_pair(keys, sizeof keys, "pad", w.pad, zeros);
     add_pair(keys, sizeof keys, "output_pad", more, zeros);
     add_pair(keys, sizeof keys, "groups", (const int64_t[2]){groups, groups}, ones);
-    RP_TRY(rp_onnx_draft(visit, "convtranspose2d", from, &draft,
-                         "out: %" PRId64 ", kernel: %" PRId64 "%s%s", weight->dims.dim[1] * groups,
-                         w.kernel[0], keys, bias ? "" : ", bias: false"));
+    RP_TRY(rp_onnx_draft(visit, "convtranspose2d", from, &draft, "out: %" PRId64 ", kernel: %s%s%s",
+                         weight->dims.dim[1] * groups, pair_text(w.kernel, text), keys,
+                         bias ? "" : ", bias: false"));
     add_weights(&draft, weight, bias);
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    RP_TRY(emit_image(visit, &w, &draft, done));
 fail:
     return err;
 }
@@ -247,7 +273,7 @@ static rp_err emit_pool(const rp_onnx_visit *visit, const char *kind, const wind
     if (!has_even_pads(w)) {
         return refuse_uneven(visit);
     }
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    RP_TRY(read_image(visit, w, &from, done));
     if (!*done) {
         return RP_OK;
     }
@@ -255,7 +281,7 @@ static rp_err emit_pool(const rp_onnx_visit *visit, const char *kind, const wind
     add_pair(keys, sizeof keys, "pad", w->pad, zeros);
     RP_TRY(rp_onnx_draft(visit, kind, from, &draft, "kernel: %s%s%s%s", pair_text(w->kernel, text),
                          keys, w->ceil ? ", ceil_mode: true" : "", more));
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    RP_TRY(emit_image(visit, w, &draft, done));
 fail:
     return err;
 }
@@ -286,13 +312,19 @@ fail:
 }
 
 rp_err rp_onnx_layer_global_pool(const rp_onnx_visit *visit, bool *done) {
+    windows w = {0};
     rp_onnx_layer draft;
     uint32_t from;
     rp_err err;
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    *done = false;
+    if (!find_axes(visit, &w)) {
+        return rp_onnx_refuse(visit, "only images [N, C, H, W] and signals [N, C, L] have a mean "
+                                     "of their pixels here");
+    }
+    RP_TRY(read_image(visit, &w, &from, done));
     if (*done) {
         RP_TRY(rp_onnx_draft(visit, "globalavgpool", from, &draft, "%s", ""));
-        RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+        RP_TRY(emit_image(visit, &w, &draft, done));
     }
 fail:
     return err;

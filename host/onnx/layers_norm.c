@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "onnx/layers.h"
+#include "onnx/line.h"
 #include "onnx/ops.h"
 #include "onnx/rows.h"
 
@@ -37,7 +38,9 @@ rp_err rp_onnx_layer_batchnorm(const rp_onnx_visit *visit, bool *done) {
             return RP_OK;
         }
     }
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    const bool line = rp_onnx_is_line(visit, 0);
+    RP_TRY(line ? rp_onnx_read_line(visit, 0, &from, done)
+                : rp_onnx_read_input(visit, 0, &from, done));
     if (!*done) {
         return RP_OK;
     }
@@ -49,14 +52,27 @@ rp_err rp_onnx_layer_batchnorm(const rp_onnx_visit *visit, bool *done) {
     for (uint32_t i = 0; i < 4; i++) {
         rp_onnx_draft_param(&draft, names[i], param[i]);
     }
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    RP_TRY(line ? rp_onnx_emit_line(visit, &draft, done)
+                : rp_onnx_emit_output(visit, &draft, done));
 fail:
     return err;
 }
 
-/* Emits a kind with a weight and, if `has_bias`, a bias. */
+/* Reads rows for a norm over the last axes: two of a signal are not two of an image. */
+static rp_err read_rows(const rp_onnx_visit *visit, uint32_t axes, rp_onnx_rows *rows, bool *done) {
+    rp_err err;
+    RP_TRY(rp_onnx_read_rows(visit, 0, rows, done));
+    if (*done && rows->form == RP_ONNX_ROWS_LINE && axes > 1) {
+        rows->form = RP_ONNX_ROWS_PLAIN;
+        RP_TRY(rp_onnx_read_input(visit, 0, &rows->from, done));
+    }
+fail:
+    return err;
+}
+
+/* Emits a kind with a weight and, if `has_bias`, a bias. `axes` is 0 if channels are normalised. */
 static rp_err emit_norm(const rp_onnx_visit *visit, const char *kind, const char *keys,
-                        bool has_bias, bool *done) {
+                        uint32_t axes, bool has_bias, bool *done) {
     const rp_onnx_view *weight;
     const rp_onnx_view *bias = NULL;
     rp_onnx_layer draft;
@@ -70,7 +86,7 @@ static rp_err emit_norm(const rp_onnx_visit *visit, const char *kind, const char
     if (!weight || (has_bias && !bias)) {
         return RP_OK;
     }
-    RP_TRY(rp_onnx_read_rows(visit, 0, &rows, done));
+    RP_TRY(read_rows(visit, axes, &rows, done));
     if (!*done) {
         return RP_OK;
     }
@@ -105,7 +121,7 @@ static rp_err emit_last_axes(const rp_onnx_visit *visit, const char *kind, float
     }
     (void)snprintf(keys, sizeof keys, "dims: %u%s", axes,
                    eps_text(rp_onnx_float(visit->node, "epsilon", 1e-5f), usual_eps, ", ", eps));
-    return emit_norm(visit, kind, keys, has_bias, done);
+    return emit_norm(visit, kind, keys, axes, has_bias, done);
 }
 
 rp_err rp_onnx_layer_layernorm(const rp_onnx_visit *visit, bool *done) {
@@ -128,5 +144,5 @@ rp_err rp_onnx_layer_groupnorm(const rp_onnx_visit *visit, bool *done) {
     (void)snprintf(keys, sizeof keys, "groups: %lld%s",
                    (long long)rp_onnx_int(visit->node, "num_groups", 1),
                    eps_text(rp_onnx_float(visit->node, "epsilon", 1e-5f), 1e-5f, ", ", eps));
-    return emit_norm(visit, "groupnorm", keys, true, done);
+    return emit_norm(visit, "groupnorm", keys, 0, true, done);
 }

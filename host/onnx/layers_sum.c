@@ -4,6 +4,7 @@
 
 #include "onnx/activation.h"
 #include "onnx/layers.h"
+#include "onnx/line.h"
 #include "onnx/linear.h"
 #include "onnx/names.h"
 #include "onnx/noise.h"
@@ -11,17 +12,37 @@
 #include "onnx/ops.h"
 #include "onnx/rows.h"
 
+/* Emits the layer; `lines`: its output is a signal. */
+static rp_err emit(const rp_onnx_visit *visit, const rp_onnx_layer *draft, bool lines, bool *done) {
+    return lines ? rp_onnx_emit_line(visit, draft, done) : rp_onnx_emit_output(visit, draft, done);
+}
+
 /* Emits a layer that reads both inputs. */
-static rp_err emit_pair(const rp_onnx_visit *visit, const char *kind, uint32_t first,
-                        uint32_t second, bool *done) {
+static rp_err emit_pair(const rp_onnx_visit *visit, const char *kind, const uint32_t from[2],
+                        bool lines, bool *done) {
     rp_onnx_layer draft;
     rp_err err;
-    RP_TRY(rp_onnx_draft(visit, kind, first, &draft, "%s", ""));
+    RP_TRY(rp_onnx_draft(visit, kind, from[0], &draft, "%s", ""));
     draft.from_count = 2;
-    draft.from[1] = second;
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    draft.from[1] = from[1];
+    RP_TRY(emit(visit, &draft, lines, done));
 fail:
     return err;
+}
+
+/* Whether all inputs are signals that layers compute as images. */
+static bool are_lines(const rp_onnx_visit *visit) {
+    bool lines = visit->node->input_count > 1;
+    for (uint32_t i = 0; lines && i < visit->node->input_count; i++) {
+        lines = rp_onnx_is_line(visit, i);
+    }
+    return lines;
+}
+
+static rp_err read_operand(const rp_onnx_visit *visit, uint32_t i, bool lines, uint32_t *from,
+                           bool *done) {
+    return lines ? rp_onnx_read_line(visit, i, from, done)
+                 : rp_onnx_read_input(visit, i, from, done);
 }
 
 /* Emits a layer that reads input `i`, with one parameter. */
@@ -219,12 +240,14 @@ rp_err rp_onnx_layer_mul(const rp_onnx_visit *visit, bool *done) {
     }
     /* the larger one comes first; the smaller one is its gate */
     const uint32_t big = b->view->dims.count > a->view->dims.count;
-    RP_TRY(rp_onnx_read_input(visit, big, &from[0], done));
+    const bool lines = are_lines(visit);
+    RP_TRY(read_operand(visit, big, lines, &from[0], done));
     if (*done) {
-        RP_TRY(read_gate(visit, 1 - big, &from[1], done));
+        RP_TRY(lines ? rp_onnx_read_line(visit, 1 - big, &from[1], done)
+                     : read_gate(visit, 1 - big, &from[1], done));
     }
     if (*done) {
-        RP_TRY(emit_pair(visit, "mul", from[0], from[1], done));
+        RP_TRY(emit_pair(visit, "mul", from, lines, done));
     }
 fail:
     return err;
@@ -267,6 +290,7 @@ rp_err rp_onnx_layer_concat(const rp_onnx_visit *visit, bool *done) {
     if (axis > 1) {
         (void)snprintf(keys, sizeof keys, "axis: %" PRId64, axis - 1);
     }
+    const bool lines = axis == 1 && are_lines(visit);
     RP_TRY(match_prepend(visit, axis, done));
     if (*done) {
         return RP_OK;
@@ -277,7 +301,7 @@ rp_err rp_onnx_layer_concat(const rp_onnx_visit *visit, bool *done) {
                                            "a concatenation with a constant or a weight cannot be "
                                            "trained here");
         }
-        RP_TRY(rp_onnx_read_input(visit, i, &layer, done));
+        RP_TRY(read_operand(visit, i, lines, &layer, done));
         if (!*done) {
             return RP_OK;
         }
@@ -299,14 +323,15 @@ rp_err rp_onnx_layer_concat(const rp_onnx_visit *visit, bool *done) {
     if (draft.from_count == 1) { /* of one input only */
         return rp_onnx_give_layer(visit, 0, layer);
     }
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    RP_TRY(emit(visit, &draft, lines, done));
 fail:
     return err;
 }
 
-/* The mean of an image's pixels, or of a sequence's rows, whose time may come first. */
+/* The mean of an image's or a signal's pixels, or of a sequence's rows, whose time may come first.
+ */
 rp_err rp_onnx_layer_mean(const rp_onnx_visit *visit, bool *done) {
-    enum { PIXELS = 1u << 2 | 1u << 3, ROWS = 1u << 1, TIME_FIRST = 1u };
+    enum { PIXELS = 1u << 2 | 1u << 3, ROWS = 1u << 1, TIME_FIRST = 1u, POINTS = 1u << 2 };
     static const int64_t batch_first[] = {1, 0, 2};
     rp_onnx_graph *graph = visit->graph;
     const rp_onnx_value *in = rp_onnx_in(visit, 0);
@@ -324,7 +349,8 @@ rp_err rp_onnx_layer_mean(const rp_onnx_visit *visit, bool *done) {
     RP_TRY(rp_onnx_reduced_axes(visit, in->view->dims.rank, &axes));
     const bool image = in->view->dims.rank == 4 && axes == PIXELS;
     const bool turned = in->view->dims.rank == 3 && axes == TIME_FIRST;
-    if (!image && !turned && (in->view->dims.rank != 3 || axes != ROWS)) {
+    const bool line = axes == POINTS && rp_onnx_is_line(visit, 0);
+    if (!image && !turned && !line && (in->view->dims.rank != 3 || axes != ROWS)) {
         return rp_onnx_refuse_operands(visit,
                                        "only the mean of an image's pixels or of a sequence's rows "
                                        "can be trained here");
@@ -335,12 +361,13 @@ rp_err rp_onnx_layer_mean(const rp_onnx_visit *visit, bool *done) {
             RP_TRY(rp_onnx_read_layer(visit, view, &from, done));
         }
     } else {
-        RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+        RP_TRY(read_operand(visit, 0, line, &from, done));
     }
     if (!*done) {
         return RP_OK;
     }
-    RP_TRY(rp_onnx_draft(visit, image ? "globalavgpool" : "seqpool", from, &draft, "%s", ""));
+    RP_TRY(
+        rp_onnx_draft(visit, image || line ? "globalavgpool" : "seqpool", from, &draft, "%s", ""));
     RP_TRY(rp_onnx_emit(visit, &draft, &layer, done));
     if (!*done) {
         return RP_OK;

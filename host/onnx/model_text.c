@@ -143,7 +143,13 @@ static void write_names(writer *w, const rp_onnx_layer *layer) {
         const rp_onnx_param *param = &layer->param[i];
         char usual[RP_LAYER_NAME_MAX + 40];
         (void)snprintf(usual, sizeof usual, "%s.%s", layer->name, param->suffix);
-        if (param->name && strcmp(param->name, usual) != 0) {
+        if (!param->name) {
+            continue;
+        }
+        if (param->dims > 0 && param->dims != param->shape.dims) {
+            put(w, "%s%s: {name: %s, dims: %u}", before, param->suffix, param->name, param->dims);
+            before = ", ";
+        } else if (strcmp(param->name, usual) != 0) {
             put(w, "%s%s: %s", before, param->suffix, param->name);
             before = ", ";
         }

@@ -51,8 +51,8 @@ rp_err rp_onnx_match_noise(const rp_onnx_visit *visit, bool *done) {
             return rp_onnx_refuse(visit, "only elements and samples can be dropped here");
         }
         RP_TRY(rp_onnx_read_rows(visit, 1 - i, &rows, done));
-        if (!*done ||
-            (sample && rows.form != RP_ONNX_ROWS_PLAIN && rows.form != RP_ONNX_ROWS_IMAGE)) {
+        if (!*done || (sample && rows.form != RP_ONNX_ROWS_PLAIN &&
+                       rows.form != RP_ONNX_ROWS_LINE && rows.form != RP_ONNX_ROWS_IMAGE)) {
             *done = false;
             return RP_OK;
         }

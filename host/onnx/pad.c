@@ -50,12 +50,15 @@ rp_err rp_onnx_find_pad(const rp_onnx_visit *visit, uint32_t i, rp_onnx_visit *p
                         int64_t before[2], int64_t after[2], bool *yes) {
     int64_t first[RP_ONNX_RANK_MAX];
     int64_t last[RP_ONNX_RANK_MAX];
-    *yes = rp_onnx_producer(visit, i, "Pad", pad) && rp_onnx_in(visit, i)->view->dims.rank == 4;
+    *yes = rp_onnx_producer(visit, i, "Pad", pad);
+    const uint32_t axes = *yes ? rp_onnx_in(visit, i)->view->dims.rank - 2 : 0;
+    *yes = *yes && (axes == 1 || axes == 2);
     const rp_err err = *yes ? read_pads(pad, first, last, yes) : RP_OK;
     if (err == RP_OK && *yes) {
         *yes = first[0] == 0 && last[0] == 0 && first[1] == 0 && last[1] == 0;
-        memcpy(before, first + 2, 2 * sizeof *before);
-        memcpy(after, last + 2, 2 * sizeof *after);
+        before[0] = after[0] = 0; /* of a signal */
+        memcpy(before + 2 - axes, first + 2, axes * sizeof *before);
+        memcpy(after + 2 - axes, last + 2, axes * sizeof *after);
     }
     return err;
 }

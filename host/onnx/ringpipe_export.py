@@ -10,7 +10,8 @@ x is an example of the input, with the batch first. The folder gets
                        (train: batch statistics, dropout), for `ringpipe import --check`
 
 The net itself does not change. `form` is "dynamo" or "script" to use one of PyTorch's exporters;
-otherwise dynamo comes first, and script if that fails.
+otherwise dynamo comes first, and script if that fails. `opset` is the operator set: by default 20
+of dynamo and 17 of script.
 """
 import copy
 import ctypes
@@ -36,7 +37,16 @@ def training_copy(net):
     return net
 
 
-def attempts(net, inputs, names, path, form):
+def check_types(inputs, names):
+    """Inputs are stored in check.npz, which has no bools and no 16-bit floats."""
+    for name, x in zip(names, inputs):
+        if x.dtype not in NUMPY:
+            raise TypeError(
+                f"input {name} is {x.dtype}: expected float32, float64, int32 or int64. Give a "
+                "mask as int64, or half precision as float32, and convert it in forward().")
+
+
+def attempts(net, inputs, names, path, form, opset):
     """Ways to export, as (words, function)."""
     usual = {"input_names": names, "output_names": ["y"]}
     old = "dynamo" not in inspect.signature(torch.onnx.export).parameters  # before torch 2.5
@@ -44,11 +54,11 @@ def attempts(net, inputs, names, path, form):
         batch = tuple({0: torch.export.Dim("batch")} for _ in inputs)
         for words, shapes in (("dynamo", batch), ("dynamo, fixed batch", None)):
             yield words, lambda shapes=shapes: torch.onnx.export(
-                net, inputs, path, dynamo=True, optimize=False, opset_version=20,
+                net, inputs, path, dynamo=True, optimize=False, opset_version=opset or 20,
                 external_data=False, verbose=False, dynamic_shapes=shapes, **usual)
     if form != "dynamo":
         yield "script", lambda: torch.onnx.export(
-            net, inputs, str(path), opset_version=17, do_constant_folding=False,
+            net, inputs, str(path), opset_version=opset or 17, do_constant_folding=False,
             training=torch.onnx.TrainingMode.PRESERVE,
             dynamic_axes={name: {0: "batch"} for name in names}, **usual,
             **({} if old else {"dynamo": False}))
@@ -123,7 +133,7 @@ def output_of(net, inputs):
         y = net(*inputs)
     while not isinstance(y, torch.Tensor):
         y = next(iter(y.values() if isinstance(y, dict) else y))
-    return y
+    return y if y.dtype in NUMPY else y.float()
 
 
 def trained(net):
@@ -136,14 +146,16 @@ def trained(net):
     return found
 
 
-def export(net, inputs, folder, form=None):
+def export(net, inputs, folder, form=None, opset=None):
     """Writes the three files; returns which exporter it was and the names that are missing."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     inputs = tuple(inputs)
     names = list(inspect.signature(net.forward).parameters)[:len(inputs)]
+    check_types(inputs, names)
     reasons = []
-    for words, write in attempts(training_copy(net), inputs, names, folder / "model.onnx", form):
+    for words, write in attempts(training_copy(net), inputs, names, folder / "model.onnx", form,
+                                 opset):
         try:
             write()
             break

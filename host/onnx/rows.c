@@ -1,6 +1,7 @@
 #include "onnx/rows.h"
 
 #include "onnx/layers.h"
+#include "onnx/line.h"
 
 /* Axes 0 and 1 change places. */
 static rp_err swap_first(rp_arena *arena, const rp_onnx_view *view, const rp_onnx_view **out) {
@@ -29,6 +30,9 @@ static rp_err find_plain(const rp_onnx_graph *graph, const rp_onnx_view *view,
     rp_err err = RP_OK;
     *out = NULL;
     switch (form) {
+    case RP_ONNX_ROWS_LINE:
+        *out = rp_onnx_line_layer(graph, view) != RP_ONNX_NONE ? view : NULL;
+        break;
     case RP_ONNX_ROWS_PLAIN:
         *out = view->dims.rank > 0 && dim[0] == n ? view : NULL;
         break;
@@ -53,10 +57,15 @@ static rp_err find_plain(const rp_onnx_graph *graph, const rp_onnx_view *view,
     return err;
 }
 
-/* Reads the plain form of a view, which is input `i` of the node unless that is RP_ONNX_NONE: a
+/* Reads the form of a view, which is input `i` of the node unless that is RP_ONNX_NONE: a
  * layer that arranges is then called by the node that gives the input. */
-static rp_err read_plain(const rp_onnx_visit *visit, const rp_onnx_view *plain, uint32_t i,
-                         uint32_t *from, bool *done) {
+static rp_err read_plain(const rp_onnx_visit *visit, rp_onnx_rows_form form,
+                         const rp_onnx_view *plain, uint32_t i, uint32_t *from, bool *done) {
+    if (form == RP_ONNX_ROWS_LINE) {
+        *from = rp_onnx_line_layer(visit->graph, plain);
+        *done = true;
+        return RP_OK;
+    }
     const bool is_input = i != RP_ONNX_NONE && rp_onnx_in(visit, i)->view == plain;
     return is_input ? rp_onnx_read_input(visit, i, from, done)
                     : rp_onnx_read_layer(visit, plain, from, done);
@@ -71,11 +80,11 @@ static rp_err read_forms(const rp_onnx_visit *visit, const rp_onnx_view *view, u
         *out = (rp_onnx_rows){.form = (rp_onnx_rows_form)form, .dims = view->dims};
         RP_TRY(find_plain(visit->graph, view, out->form, &plain));
         if (plain) {
-            RP_TRY(read_plain(visit, plain, i, &out->from, done));
+            RP_TRY(read_plain(visit, out->form, plain, i, &out->from, done));
         }
     }
     if (!*done) { /* for the reason */
-        RP_TRY(read_plain(visit, view, i, &out->from, done));
+        RP_TRY(read_plain(visit, RP_ONNX_ROWS_PLAIN, view, i, &out->from, done));
     }
 fail:
     return err;
@@ -101,7 +110,7 @@ rp_err rp_onnx_read_rows_like(const rp_onnx_visit *visit, uint32_t i, const rp_o
     if (in && in->state == RP_ONNX_DYNAMIC) {
         RP_TRY(find_plain(visit->graph, in->view, like->form, &plain));
         if (plain) {
-            RP_TRY(read_plain(visit, plain, i, from, done));
+            RP_TRY(read_plain(visit, like->form, plain, i, from, done));
         }
     }
 fail:
@@ -125,6 +134,9 @@ rp_err rp_onnx_emit_rows(const rp_onnx_visit *visit, const rp_onnx_layer *draft,
     rp_onnx_dims dims = rows->dims;
     uint32_t layer;
     rp_err err;
+    if (rows->form == RP_ONNX_ROWS_LINE) {
+        return rp_onnx_emit_line(visit, draft, done);
+    }
     RP_TRY(rp_onnx_emit(visit, draft, &layer, done));
     if (!*done) {
         return RP_OK;

@@ -6,6 +6,7 @@
 #include "onnx/graph.h"
 
 typedef enum {
+    RP_ONNX_ROWS_LINE,        /* [N, C, L] of a layer's output [C, 1, L] */
     RP_ONNX_ROWS_PLAIN,       /* [N, ..] as it is */
     RP_ONNX_ROWS_TIME_FIRST,  /* [T, N, ..] */
     RP_ONNX_ROWS_JOINED,      /* [N T, C] */

@@ -5,6 +5,7 @@
 
 #include "base/replace.h"
 #include "base/safetensors.h"
+#include "nn/names.h"
 #include "onnx/import.h"
 #include "onnx/symbols.h"
 #include "onnx/tensor.h"
@@ -12,6 +13,19 @@
 enum { PIECE = 4096 /* floats that are converted at a time */ };
 
 /* ---- the weights ----------------------------------------------------------------------------- */
+
+static rp_st_entry entry_of(const rp_onnx_param *param) {
+    rp_st_entry entry = {.name = param->name, .type = RP_ST_F32};
+    rp_shape shape;
+    const bool fits =
+        rp_names_shape(&param->shape, param->dims > 0 ? param->dims : param->shape.dims, &shape);
+    RP_ASSERT(fits);
+    entry.dims = shape.dims;
+    for (uint32_t d = 0; d < shape.dims; d++) {
+        entry.dim[d] = shape.dim[d];
+    }
+    return entry;
+}
 
 /* The tensors by name; one that layers share is listed once. */
 static rp_err list_weights(rp_arena *arena, const rp_onnx_import *import, rp_st_entry **entries,
@@ -33,12 +47,7 @@ static rp_err list_weights(rp_arena *arena, const rp_onnx_import *import, rp_st_
             }
             RP_TRY(rp_onnx_symbols_add(&names, param->name, &ignored));
             RP_ASSERT(*count < import->tensors);
-            rp_st_entry *entry = &(*entries)[*count];
-            *entry =
-                (rp_st_entry){.name = param->name, .type = RP_ST_F32, .dims = param->shape.dims};
-            for (uint32_t d = 0; d < entry->dims; d++) {
-                entry->dim[d] = param->shape.dim[d];
-            }
+            (*entries)[*count] = entry_of(param);
             (*params)[(*count)++] = param;
         }
     }

@@ -182,6 +182,27 @@ class WaveCNN(nn.Module):
         return self.net(x)
 
 
+class SignalNet(nn.Module):
+    """Every layer of signals: dilated, depthwise, transposed convolutions, norm, pools, gates."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv1d(3, 8, 3, padding=2, dilation=2, bias=False),
+                                  nn.BatchNorm1d(8), nn.LeakyReLU(0.1), nn.MaxPool1d(2))
+        self.depth, self.point = nn.Conv1d(8, 8, 3, padding=1, groups=8), nn.Conv1d(8, 8, 1)
+        self.norm, self.act = nn.BatchNorm1d(8), nn.PReLU(8)
+        self.gate = nn.Sequential(nn.AdaptiveAvgPool1d(1), nn.Conv1d(8, 8, 1), nn.Sigmoid())
+        self.pool = nn.AvgPool1d(3, 2, 1)
+        self.up = nn.ConvTranspose1d(8, 6, 4, 2, 1)
+        self.out = nn.Linear(6, 5)
+
+    def forward(self, x):
+        x = self.stem(x)
+        y = self.act(self.norm(self.point(self.depth(x))))
+        x = self.pool(x + y * self.gate(y))
+        return self.out(F.silu(self.up(x)).mean(2))
+
+
 class Block(nn.Module):
     def __init__(self, width, heads, fused):
         super().__init__()
@@ -331,6 +352,7 @@ NETS = {
     "gru": lambda: (LSTMClassifier(kind=nn.GRU), (tokens(50, 9),)),
     "text-cnn": lambda: (TextCNN(), (tokens(50, 9),)),
     "wave-cnn": lambda: (WaveCNN(), (torch.randn(4, 2, 32),)),
+    "signal": lambda: (SignalNet(), (torch.randn(4, 3, 24),)),
     "gpt": lambda: (GPT(), (tokens(50, 12),)),
     "gpt-written": lambda: (GPT(False), (tokens(50, 12),)),
     "gpt-tied": lambda: (GPT(True, True), (tokens(50, 12),)),

@@ -36,15 +36,19 @@ print(missing, all(torch.equal(value, before[name]) for name, value in net.state
 """
 
 
-def python_with_torch():
-    for python in (sys.executable, "/usr/bin/python3"):
+def python_with(*modules):
+    """The first Python that has them. They are not loaded, which can take minutes."""
+    has = ("import sys; from importlib.util import find_spec; "
+           "sys.exit(not all(map(find_spec, sys.argv[1:])))")
+    for python in filter(None, (os.environ.get("RP_PYTHON"), sys.executable, "/usr/bin/python3")):
         if os.access(python, os.X_OK) and subprocess.run(
-                [python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+                [python, "-c", has, *modules], capture_output=True, check=False).returncode == 0:
             return python
     return None
 
 
-TORCH = python_with_torch()
+TORCH = python_with("torch")
+DYNAMO = python_with("torch", "onnxscript")
 
 # Reference nets: in the short form only the first ones.
 NETS = ("lenet-bn", "resnet-mini", "squeeze-mini", "autoencoder", "char-lstm", "gpt-mini")
@@ -518,8 +522,7 @@ cut: []
                 self.assertLessEqual(abs(a - b), 1e-5, name)
 
 
-@unittest.skipUnless(REFERENCE.is_dir(), f"no reference nets next to the project ({REFERENCE})")
-class Reference(Case):
+class Steps(Case):
     """Ten steps over three boards end with PyTorch's weights."""
 
     def write_data(self, about, arrays):
@@ -567,6 +570,72 @@ cut: auto
                          if not adam or abs(slopes[i]) > least), default=0)
             self.assertLessEqual(error, 2e-3 * max(ways[name], 1e-3 * longest), name)
 
+    def train(self, name, folder):
+        about = json.loads((folder / f"{name}.json").read_text())
+        arrays = npz.read_npz(folder / f"{name}.npz")
+        self.ringpipe("import", folder / f"{name}.onnx", "-o", self.dir / "net.yaml",
+                      "--weights", self.dir / "net.safetensors")
+        text = (self.dir / "net.yaml").read_text()
+        text = re.sub(r"kind: dropout(, p: [\d.]+)?", "kind: dropout, p: 0", text)
+        (self.dir / "net.yaml").write_text(text)
+        start = npz.read_safetensors(self.dir / "net.safetensors")
+        self.assertEqual({"w/" + key for key in start},
+                         {key for key in arrays if key.startswith("w/")})
+        self.write_data(about, arrays)
+        self.ringpipe("train", self.run_file(self.run_text(about)), "--out", self.dir / "run",
+                      seconds=200)
+        losses = [step["loss"] for step in steps_of(self.dir / "run/log.jsonl")]
+        self.assertEqual(len(losses), about["steps"])
+        for found, wanted in zip(losses, arrays["loss"][1]):
+            self.assertLessEqual(abs(found - wanted), 1e-3 * abs(wanted))
+        self.close_weights(about, arrays, start,
+                           npz.read_safetensors(self.dir / "run/weights.safetensors"))
+
+
+@unittest.skipUnless(TORCH, "no Python here has torch (python3-torch)")
+class Signals(Steps):
+    """Nets with convolutions and pools over [N, C, L], by both exporters of PyTorch."""
+
+    def run_net(self, python, net, form, opset):
+        found = subprocess.run(
+            [python, "-W", "ignore", str(SOURCE / "tests/torch_steps.py"), str(self.dir), "case",
+             net, form, str(opset)],
+            capture_output=True, text=True, timeout=patient(300), check=False)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.train("case", self.dir)
+        self.go_and_return()
+
+    def go_and_return(self):
+        """An import of the export is the same model file, with the trained weights."""
+        self.ringpipe("export", self.dir / "run", "-o", self.dir / "back.onnx")
+        self.ringpipe("import", self.dir / "back.onnx", "-o", self.dir / "back.yaml", "--weights",
+                      self.dir / "back.safetensors")
+        texts = [re.sub(r" *#.*", "", (self.dir / name).read_text())
+                 for name in ("net.yaml", "back.yaml")]
+        self.assertEqual(*texts)
+        trained = npz.read_safetensors(self.dir / "run/weights.safetensors")
+        self.assertEqual(npz.read_safetensors(self.dir / "back.safetensors"), trained)
+        self.assertTrue(any(len(shape) == 3 for shape, _ in trained.values()), list(trained))
+
+    def test_signal(self):
+        self.run_net(TORCH, "signal", "script", 13)
+
+    def test_text(self):
+        self.run_net(TORCH, "text-cnn", "script", 17)
+
+    @unittest.skipUnless(DYNAMO, "no Python here has torch and onnxscript: RP_PYTHON names one")
+    def test_signal_by_dynamo(self):
+        self.run_net(DYNAMO, "signal", "dynamo", 20)
+
+    @unittest.skipUnless(DYNAMO, "no Python here has torch and onnxscript: RP_PYTHON names one")
+    def test_text_by_dynamo(self):
+        self.run_net(DYNAMO, "text-cnn", "dynamo", 23)
+
+
+@unittest.skipUnless(REFERENCE.is_dir(), f"no reference nets next to the project ({REFERENCE})")
+class Reference(Steps):
+    """The six nets of the reference, also without patterns."""
+
     def losses_of(self, about, name, out, *words):
         """Of one board, which starts with the weights of the file."""
         self.ringpipe("import", REFERENCE / f"{name}.onnx", "-o", self.dir / "net.yaml",
@@ -589,31 +658,10 @@ cut: auto
         for step, (a, b) in enumerate(zip(fused, unfused)):
             self.assertLessEqual(abs(a - b), (1e-5 if step == 0 else 1e-4) * abs(a), step)
 
-    def train(self, name):
-        about = json.loads((REFERENCE / f"{name}.json").read_text())
-        arrays = npz.read_npz(REFERENCE / f"{name}.npz")
-        self.ringpipe("import", REFERENCE / f"{name}.onnx", "-o", self.dir / "net.yaml",
-                      "--weights", self.dir / "net.safetensors")
-        text = (self.dir / "net.yaml").read_text()
-        text = re.sub(r"kind: dropout(, p: [\d.]+)?", "kind: dropout, p: 0", text)
-        (self.dir / "net.yaml").write_text(text)
-        start = npz.read_safetensors(self.dir / "net.safetensors")
-        self.assertEqual({"w/" + key for key in start},
-                         {key for key in arrays if key.startswith("w/")})
-        self.write_data(about, arrays)
-        self.ringpipe("train", self.run_file(self.run_text(about)), "--out", self.dir / "run",
-                      seconds=200)
-        losses = [step["loss"] for step in steps_of(self.dir / "run/log.jsonl")]
-        self.assertEqual(len(losses), about["steps"])
-        for found, wanted in zip(losses, arrays["loss"][1]):
-            self.assertLessEqual(abs(found - wanted), 1e-3 * abs(wanted))
-        self.close_weights(about, arrays, start,
-                           npz.read_safetensors(self.dir / "run/weights.safetensors"))
-
 
 for each in NETS:
     def test(self, which=each):
-        self.train(which)
+        self.train(which, REFERENCE)
     setattr(Reference, "test_" + each.replace("-", "_"), test)
 
     def test_unfused(self, which=each):
@@ -626,7 +674,7 @@ load_tests = few_when_short(
     "Small.test_damaged_files", "Small.test_elementary", "External.test_refusals",
     "Unfused.test_block", "Reference.test_gpt_mini", "Options.test_tied",
     "Check.test_equal_outputs", "Check.test_other_outputs", "Check.test_damaged_files",
-    "Exported.test_a_net_with_norms_and_dropout",
+    "Exported.test_a_net_with_norms_and_dropout", "Signals.test_signal",
     sanitized=("Small.test_json", "Small.test_shapes", "Options.test_names"))
 
 if __name__ == "__main__":

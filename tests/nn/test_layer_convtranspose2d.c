@@ -11,6 +11,7 @@ static void gradients_are_differences(void **state) {
         "{kind: convtranspose2d, out: 6, kernel: 3, pad: 1}",
         "{kind: convtranspose2d, out: 6, kernel: 3, pad: 1, stride: 2, output_pad: 1}",
         "{kind: convtranspose2d, out: 8, kernel: 2, stride: 2, groups: 4}",
+        "{kind: convtranspose2d, out: 6, kernel: [1, 3], stride: [1, 2], output_pad: [0, 1]}",
     };
     const rp_shape in = rp_shape_3(4, 4, 3);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -83,6 +84,9 @@ static void wrong_layers_are_refused(void **state) {
         {"{kind: convtranspose2d, kernel: 2}", "'out' is needed"},
         {"{kind: convtranspose2d, out: 2, kernel: 2, stride: 2, output_pad: 2}",
          "output_pad: expected less than `stride`, 2"},
+        {"{kind: convtranspose2d, out: 2, kernel: 2, stride: [2, 1], output_pad: [1, 1]}",
+         "output_pad: expected less than `stride`, [2, 1], found 1"},
+        {"{kind: convtranspose2d, out: 2, kernel: [2, 2, 2]}", "a list of two: [height, width]"},
         {"{kind: convtranspose2d, out: 3, kernel: 2, groups: 2}", "groups"},
     };
     const rp_shape image = rp_shape_3(4, 1, 1);

@@ -76,6 +76,10 @@ static void a_file_gives_a_number_of_dimensions(void **state) {
     assert_true(rp_shape_equal(&model->param[1].shape, &(rp_shape){4, {1, 1, 9, 4}}));
     assert_true(rp_shape_equal(&model->plan[1].param[0].shape, &(rp_shape){2, {9, 4}}));
     assert_true(model->param[1].count == 36 && model->param[2].shape.dims == 1);
+    expect_ok(parse("  - {name: embed, kind: embedding, count: 9, out: 1, names: {weight: {name: "
+                    "w, dims: 2}}}\n",
+                    &model));
+    assert_true(rp_shape_equal(&model->param[0].shape, &(rp_shape){2, {9, 1}}));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         (void)snprintf(layers, sizeof layers,
                        EMBED "  - {name: head, kind: linear, out: 9, names: %s}\n", bad[i][0]);
@@ -88,6 +92,32 @@ static void a_file_gives_a_number_of_dimensions(void **state) {
                     &model));
     rp_model_init_param(model, 0, 3, stored);
     assert_memory_equal(stored, plain, sizeof plain);
+}
+
+/* Fewer dimensions leave out those of 1 before the last one, and no other. */
+static void a_file_has_fewer_dimensions(void **state) {
+    (void)state;
+    static const struct {
+        rp_shape layer;
+        uint32_t dims;
+        bool fits;
+        rp_shape file;
+    } cases[] = {
+        {{4, {8, 4, 1, 5}}, 3, true, {3, {8, 4, 5}}},
+        {{4, {8, 1, 1, 5}}, 3, true, {3, {8, 1, 5}}},
+        {{4, {8, 1, 1, 5}}, 2, true, {2, {8, 5}}},
+        {{4, {8, 4, 1, 1}}, 3, true, {3, {8, 4, 1}}},
+        {{4, {1, 1, 1, 1}}, 1, true, {1, {1}}},
+        {{4, {8, 4, 1, 5}}, 2, false, {3, {8, 4, 5}}},
+        {{4, {8, 4, 3, 5}}, 3, false, {4, {8, 4, 3, 5}}},
+        {{2, {9, 4}}, 4, true, {4, {1, 1, 9, 4}}},
+        {{2, {9, 4}}, 2, true, {2, {9, 4}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_shape found;
+        assert_int_equal(rp_names_shape(&cases[i].layer, cases[i].dims, &found), cases[i].fits);
+        assert_true(rp_shape_equal(&found, &cases[i].file));
+    }
 }
 
 static void layers_with_one_name_share_the_tensor(void **state) {
@@ -230,6 +260,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_gives_names, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_gives_a_number_of_dimensions, setup, teardown),
+        cmocka_unit_test(a_file_has_fewer_dimensions),
         cmocka_unit_test_setup_teardown(layers_with_one_name_share_the_tensor, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(long_names, setup, teardown),
