@@ -1,6 +1,7 @@
 #include "onnx/line.h"
 
-#include "onnx/elementary.h"
+#include <inttypes.h>
+
 #include "onnx/layers.h"
 
 /* The value whose elements the view has in their order; RP_ONNX_NONE: it moves some. */
@@ -32,6 +33,7 @@ bool rp_onnx_is_line(const rp_onnx_visit *visit, uint32_t i) {
 
 rp_err rp_onnx_read_line(const rp_onnx_visit *visit, uint32_t i, uint32_t *from, bool *done) {
     const rp_onnx_value *in = rp_onnx_in(visit, i);
+    rp_onnx_layer draft;
     rp_err err = RP_OK;
     *done = false;
     if (!in || in->state != RP_ONNX_DYNAMIC || in->view->dims.rank != 3) {
@@ -40,10 +42,12 @@ rp_err rp_onnx_read_line(const rp_onnx_visit *visit, uint32_t i, uint32_t *from,
     *from = rp_onnx_line_layer(visit->graph, in->view);
     *done = *from != RP_ONNX_NONE;
     if (!*done) {
-        const int64_t image[3] = {in->view->dims.dim[1], 1, in->view->dims.dim[2]};
+        const int64_t *dim = in->view->dims.dim;
         RP_TRY(rp_onnx_read_input(visit, i, from, done));
         if (*done) {
-            RP_TRY(rp_onnx_element_reshape(visit, *from, 3, image, from, done));
+            RP_TRY(rp_onnx_draft(visit, "reshape", *from, &draft,
+                                 "shape: [%" PRId64 ", 1, %" PRId64 "]", dim[1], dim[2]));
+            RP_TRY(rp_onnx_emit(visit, &draft, from, done));
         }
     }
 fail:
