@@ -55,6 +55,18 @@ rp_err rp_replace_sync_folder(const char *path) {
     return err;
 }
 
+void rp_replace_abandon(FILE *file, const char *path) {
+    char temporary[RP_REPLACE_PATH_BYTES];
+    const int code = errno;
+    if (file) {
+        (void)fclose(file);
+        if (name_temporary(path, temporary)) {
+            (void)unlink(temporary);
+        }
+    }
+    errno = code;
+}
+
 rp_err rp_replace_end(FILE *file, const char *path, bool good) {
     char temporary[RP_REPLACE_PATH_BYTES];
     const bool named = name_temporary(path, temporary);

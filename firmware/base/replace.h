@@ -17,6 +17,10 @@ FILE *rp_replace_begin(const char *path);
  * Otherwise removes it. errors IO with errno's text */
 rp_err rp_replace_end(FILE *file, const char *path, bool good) RP_MUST_CHECK;
 
+/* Closes `file`, which may be NULL, and removes it, because of an error that is reported elsewhere.
+ * errno stays. */
+void rp_replace_abandon(FILE *file, const char *path);
+
 /* Returns IO with errno's text as the message, not logged, for callers that report it once. */
 rp_err rp_replace_unwritten(const char *path) RP_MUST_CHECK;
 

@@ -1,4 +1,5 @@
 /* import: a model file and weights of an ONNX model. */
+#include "base/log.h"
 #include "cli/onnx_check.h"
 #include "cli/onnx_report.h"
 #include "cli/output_file.h"
@@ -18,6 +19,7 @@ rp_err rp_verb_import(rp_arena *arena, const rp_cli_args *args) {
     rp_npz *arrays = NULL;
     rp_comparison compared = {0};
     rp_onnx_import import;
+    bool written = false;
     rp_err err;
     if (strcmp(args->out, args->onnx.weights) == 0) {
         return rp_fail(RP_ERR_USAGE, "import: --out and --weights are one file, '%s'", args->out);
@@ -33,6 +35,7 @@ rp_err rp_verb_import(rp_arena *arena, const rp_cli_args *args) {
         goto fail;
     }
     RP_TRY(rp_onnx_write(arena, &import, args->out, args->onnx.weights));
+    written = true;
     if (arrays) {
         RP_TRY(rp_cli_check_onnx(arena, args, &import, arrays, &compared));
     }
@@ -41,6 +44,9 @@ rp_err rp_verb_import(rp_arena *arena, const rp_cli_args *args) {
         RP_TRY(rp_cli_judge_onnx(args, &compared));
     }
 fail:
+    if (err != RP_OK && written) {
+        rp_log_error("%s and %s were written before this, and stay", args->out, args->onnx.weights);
+    }
     rp_onnx_close(&model);
     return err;
 }

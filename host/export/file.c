@@ -46,8 +46,24 @@ static bool write_tensors(const rp_export_graph *graph, const uint64_t *offset, 
     return good;
 }
 
+/* Opens both files and writes their content. On failure nothing is left, and files of these names
+ * stay as they were. errors IO */
+static rp_err begin_split(const rp_export_graph *graph, const rp_export_external *external,
+                          const char *path, const char *data_path, FILE **model, FILE **data) {
+    *data = rp_replace_begin(data_path);
+    if (!*data || !write_tensors(graph, external->offset, *data) || fflush(*data) != 0) {
+        return rp_replace_end(*data, data_path, false);
+    }
+    *model = rp_replace_begin(path);
+    if (!*model || !rp_export_encode(graph, external, *model) || fflush(*model) != 0) {
+        rp_replace_abandon(*data, data_path);
+        return rp_replace_end(*model, path, false);
+    }
+    return RP_OK;
+}
+
 /* The weights become visible first, so the model never lacks them; they are removed if the model
- * cannot be written. */
+ * cannot be renamed. */
 static rp_err write_split(const rp_export_graph *graph, const char *path,
                           rp_export_report *report) {
     const char *slash = strrchr(path, '/');
@@ -55,19 +71,19 @@ static rp_err write_split(const rp_export_graph *graph, const char *path,
     FILE *model = NULL;
     FILE *data = NULL;
     char *data_path;
-    bool good;
     rp_err err;
     RP_TRY(rp_arena_printf(graph->net->arena, &data_path, "%s.data", path));
     external.location = slash ? data_path + (slash + 1 - path) : data_path;
     RP_TRY(place_tensors(graph, &external.offset, &report->external_bytes));
     report->bytes = rp_export_encoded_bytes(graph, &external);
     const bool is_new = access(data_path, F_OK) != 0;
-    data = rp_replace_begin(data_path);
-    good = data && write_tensors(graph, external.offset, data);
-    RP_TRY(rp_replace_end(data, data_path, good));
-    model = rp_replace_begin(path);
-    good = model && rp_export_encode(graph, &external, model);
-    err = rp_replace_end(model, path, good);
+    RP_TRY(begin_split(graph, &external, path, data_path, &model, &data));
+    err = rp_replace_end(data, data_path, true);
+    if (err != RP_OK) {
+        rp_replace_abandon(model, path);
+        return err;
+    }
+    err = rp_replace_end(model, path, true);
     if (err != RP_OK && is_new) {
         (void)unlink(data_path);
     }

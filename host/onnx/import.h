@@ -47,6 +47,9 @@ typedef struct {
 rp_err rp_onnx_analyse(rp_arena *arena, const rp_onnx_model *model, const rp_onnx_options *options,
                        rp_onnx_import *out) RP_MUST_CHECK;
 
+/* Element `i` of a layer's tensor, which has elements of initialisers or is a computed constant. */
+float rp_onnx_weight_at(const rp_onnx_import *import, const rp_onnx_view *view, uint64_t i);
+
 /* Writes the files of an import that is not refused: the weights first. Each file is replaced as a
  * whole. errors  IO; FORMAT: a weight is not finite */
 rp_err rp_onnx_write(rp_arena *arena, const rp_onnx_import *import, const char *model_path,

@@ -55,8 +55,7 @@ fail:
     return err;
 }
 
-/* An element of the tensor, which may be a computed constant. */
-static float element_at(const rp_onnx_import *import, const rp_onnx_view *view, uint64_t i) {
+float rp_onnx_weight_at(const rp_onnx_import *import, const rp_onnx_view *view, uint64_t i) {
     const rp_onnx_model *model = import->model;
     const rp_onnx_source source = rp_onnx_view_source(view, i);
     const rp_onnx_value *value = &import->graph->value[source.leaf];
@@ -88,7 +87,7 @@ static rp_err write_tensor(const rp_onnx_import *import, const rp_onnx_param *pa
         const uint64_t n = count - first < PIECE ? count - first : PIECE;
         for (uint64_t i = 0; i < n; i++) {
             piece[i] = in_order ? rp_onnx_float_at(only, first + i)
-                                : element_at(import, param->view, first + i);
+                                : rp_onnx_weight_at(import, param->view, first + i);
             if (param->constant && isinf(piece[i])) {
                 piece[i] = copysignf(FLT_MAX, piece[i]);
             }

@@ -35,6 +35,25 @@ words, missing = export(net, (x,), sys.argv[2], "script")
 print(missing, all(torch.equal(value, before[name]) for name, value in net.state_dict().items()))
 """
 
+# Inputs of types that check.npz does not have.
+MASKED = """
+import sys, torch
+from torch import nn
+sys.path.insert(0, sys.argv[1])
+from ringpipe_export import export
+
+class Net(nn.Module):
+    def forward(self, x, mask):
+        return x * mask
+
+x, mask = torch.randn(2, 3), torch.ones(2, 3, dtype=torch.bool)
+for inputs in ((x, mask), (x.half(), mask.long())):
+    try:
+        export(Net(), inputs, sys.argv[2])
+    except TypeError as error:
+        print("TypeError:", error)
+"""
+
 
 def python_with(*modules):
     """The first Python that has them. They are not loaded, which can take minutes."""
@@ -324,6 +343,7 @@ class Check(Files):
         out, err = self.convert(self.write(net()), "--check", arrays, code=2)
         self.assertIn("the imported net computes something else: the largest relative error is "
                       "0.00018, expected at most 0.0001", err)
+        self.assertIn("net.safetensors were written before this, and stay", err)
         self.assertIn("2 samples", out)
         self.assertTrue((self.dir / "net.yaml").exists())
 
@@ -369,6 +389,7 @@ class Check(Files):
         ):
             _, err = self.convert(path, "--check", self.arrays(arrays), "--yes", code=2)
             self.assertIn(words, err)
+            self.assertIn("were written before this, and stay", err)
 
     def test_damaged_files(self):
         path = self.write(net())
@@ -408,6 +429,18 @@ class Exported(Files):
         self.assertLessEqual(told["check"]["error"], 1e-5)
         state = npz.read_safetensors(self.dir / "net/state.safetensors")
         self.assertEqual(state, npz.read_safetensors(self.dir / "net.safetensors"))
+
+
+    def test_inputs_that_cannot_be_stored(self):
+        found = subprocess.run(
+            [TORCH, "-c", MASKED, str(SOURCE / "host/onnx"), str(self.dir / "net")],
+            capture_output=True, text=True, timeout=patient(120), check=False)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertEqual(found.stdout.splitlines(), [
+            f"TypeError: input {name} is torch.{kind}: expected float32, float64, int32 or int64. "
+            "Give a mask as int64, or half precision as float32, and convert it in forward()."
+            for name, kind in (("mask", "bool"), ("x", "float16"))])
+        self.assertFalse((self.dir / "net/model.onnx").exists())
 
 
 class External(Files):

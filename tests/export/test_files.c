@@ -203,6 +203,27 @@ static void large_weights_have_a_file_of_their_own(void **state) {
     rp_export_close(&net);
 }
 
+/* The model cannot be written at all, so weights of the same name stay those of the old model. */
+static void weights_are_not_replaced_alone(void **state) {
+    (void)state;
+    rp_export_net *net = open_text(corrected, false);
+    const rp_export_form small = {.opset = 17, .inline_bytes = 10};
+    rp_export_report report;
+    char old[8] = "";
+    (void)write_text("net.onnx.data", "old");
+    (void)write_text("net.onnx.tmp/file", ""); /* a folder at the place of the temporary file */
+    const uint32_t before = count_files();
+    assert_int_equal(rp_export_onnx(build(net, &small), in_folder("net.onnx"), &report), RP_ERR_IO);
+    assert_non_null(strstr(rp_err_message(), "net.onnx: cannot be written"));
+    assert_int_equal(count_files(), before);
+    FILE *file = fopen(in_folder("net.onnx.data"), "r");
+    assert_non_null(file);
+    assert_int_equal(fread(old, 1, sizeof old, file), 3);
+    assert_string_equal(old, "old");
+    (void)fclose(file);
+    rp_export_close(&net);
+}
+
 /* The model's path is a folder with something in it, so the last rename fails. */
 static void nothing_is_left_after_an_error(void **state) {
     (void)state;
@@ -230,6 +251,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(names_are_those_of_the_import, setup, teardown),
         cmocka_unit_test_setup_teardown(an_output_that_is_an_input, setup, teardown),
         cmocka_unit_test_setup_teardown(large_weights_have_a_file_of_their_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(weights_are_not_replaced_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_left_after_an_error, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
