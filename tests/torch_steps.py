@@ -54,11 +54,12 @@ def shake(net):
 
 
 def like(example, count):
-    """`count` samples of the kind of an example."""
+    """`count` samples of the kind of an example, with ids that it has: a padding_idx of an
+    Embedding is not in an ONNX model, so no sample has padding."""
     shape = (count, *example.shape[1:])
     if example.is_floating_point():
         return torch.randn(shape)
-    return torch.randint(0, int(example.max()) + 1, shape)
+    return torch.randint(int(example.min()), int(example.max()) + 1, shape)
 
 
 def train(net, inputs, classes, names):

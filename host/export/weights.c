@@ -9,8 +9,8 @@ static bool is_written(const rp_export_net *net, uint32_t param) {
     return net->model->param[param].owner == param && net->value[param];
 }
 
-/* {"lm_head.weight": "wte.weight"}: names that later uses of a tensor would have, and the name that
- * the tensor has. NULL: no tensor is shared. */
+/* {"lm_head.weight": "wte.weight"}: names that uses of a shared tensor would have by their layers,
+ * and the name that the tensor has. NULL: there is no such name. */
 static rp_err list_tied(const rp_export_net *net, char **out, uint32_t *count) {
     const rp_model *model = net->model;
     json_t *names = json_object();
@@ -20,11 +20,14 @@ static rp_err list_tied(const rp_export_net *net, char **out, uint32_t *count) {
     for (uint32_t i = 0; i < model->param_count; i++) {
         const rp_model_param *param = &model->param[i];
         char *own;
-        if (param->owner == i || param->role == RP_PARAM_SCRATCH) {
+        if (!param->tied || param->role == RP_PARAM_SCRATCH) {
             continue;
         }
         RP_TRY(rp_arena_printf(net->arena, &own, "%s.%s", model->layer[param->layer].name,
                                model->plan[param->layer].param[param->index].suffix));
+        if (strcmp(own, param->name) == 0) {
+            continue;
+        }
         if (json_object_set_new(names, own, json_string(param->name)) != 0) {
             err = RP_ERR_MEMORY;
             goto fail;

@@ -36,8 +36,9 @@ typedef struct {
     const rp_onnx_view *view; /* over initialisers */
     const char *name;         /* in weights files; set by rp_onnx_name_layers() */
     rp_shape shape;           /* as the layer has it */
-    uint32_t dims;            /* axes in weights files, see rp_names_shape(); 0: the layer's */
-    bool constant;            /* it is never trained; an infinity is stored as the largest number */
+    uint32_t
+        dims; /* axes in weights files, see rp_names_shape(); 0: the layer's. Set with `name` */
+    bool constant; /* it is never trained; an infinity is stored as the largest number */
 } rp_onnx_param;
 
 /* A layer of the model file. The first ones stand for the inputs and have no kind. */

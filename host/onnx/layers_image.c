@@ -168,7 +168,6 @@ fail:
 static void add_weights(rp_onnx_layer *draft, const rp_onnx_view *weight,
                         const rp_onnx_view *bias) {
     rp_onnx_draft_param(draft, "weight", weight);
-    draft->param[0].dims = weight->dims.rank;
     if (bias) {
         rp_onnx_draft_param(draft, "bias", bias);
     }

@@ -14,7 +14,8 @@ typedef struct {
     rp_onnx_findings *findings;
     bool accept_folded;
     rp_onnx_symbols taken;
-    rp_onnx_symbols tensors; /* those of layers that are named already */
+    rp_onnx_symbols tensors; /* those of layers that were looked at */
+    rp_onnx_symbols shared;  /* those that several layers have */
     const char **path;       /* by layer: its module, "" if unknown */
 } naming;
 
@@ -52,6 +53,17 @@ static void clean_name(const char *name, char *out, size_t room) {
     out[used] = '\0';
 }
 
+/* The tensor keeps the shape of the model, such as [1, 1, 192] of a class token, if `names` of a
+ * model file can state it. */
+static void keep_shape(const rp_onnx_tensor *tensor, rp_onnx_param *param) {
+    rp_shape shape;
+    bool same = tensor->rank > 0 && rp_names_shape(&param->shape, tensor->rank, &shape);
+    for (uint32_t i = 0; same && i < tensor->rank; i++) {
+        same = shape.dim[i] == tensor->dim[i];
+    }
+    param->dims = same ? tensor->rank : 0;
+}
+
 static rp_err name_tensor(naming *n, const rp_onnx_layer *layer, rp_onnx_param *param) {
     const uint32_t tensor = find_tensor(n->graph, param->view);
     char clean[RP_PARAM_NAME_MAX];
@@ -76,6 +88,7 @@ static rp_err name_tensor(naming *n, const rp_onnx_layer *layer, rp_onnx_param *
                                    name);
     }
     param->name = name;
+    keep_shape(&n->graph->model->tensor[tensor], param);
     if (!rp_names_is_valid(name, RP_PARAM_NAME_MAX) || rp_names_reserved(name)) {
         clean_name(name, clean, sizeof clean);
         RP_TRY(rp_arena_string(n->graph->arena, clean, &copy));
@@ -191,22 +204,26 @@ static size_t shared_length(const rp_onnx_layer *layer) {
     return length;
 }
 
-/* Whether layers before have all tensors of the layer, such as those of a tied output layer. */
+/* Whether other layers have all tensors of the layer, such as those of an embedding and a tied
+ * output layer. An exporter keeps one of the names, so the module says which layer it is. */
 static bool has_tied_only(const naming *n, const rp_onnx_layer *layer) {
     bool tied = layer->param_count > 0;
     for (uint32_t p = 0; p < layer->param_count && tied; p++) {
         const char *name = layer->param[p].name;
-        tied = name && rp_onnx_symbols_find(&n->tensors, name) != UINT32_MAX;
+        tied = name && rp_onnx_symbols_find(&n->shared, name) != UINT32_MAX;
     }
     return tied;
 }
 
+/* Finds the tensors that several layers have. */
 static rp_err add_tensors(naming *n, const rp_onnx_layer *layer) {
     rp_err err = RP_OK;
     uint32_t ignored;
     for (uint32_t p = 0; p < layer->param_count && err == RP_OK; p++) {
-        if (layer->param[p].name) {
-            err = rp_onnx_symbols_add(&n->tensors, layer->param[p].name, &ignored);
+        const char *name = layer->param[p].name;
+        if (name) {
+            const bool again = rp_onnx_symbols_find(&n->tensors, name) != UINT32_MAX;
+            err = rp_onnx_symbols_add(again ? &n->shared : &n->tensors, name, &ignored);
         }
     }
     return err;
@@ -272,6 +289,7 @@ rp_err rp_onnx_name_layers(rp_onnx_graph *graph, bool accept_folded, rp_onnx_fin
     rp_err err;
     rp_onnx_symbols_init(&n.taken, graph->arena);
     rp_onnx_symbols_init(&n.tensors, graph->arena);
+    rp_onnx_symbols_init(&n.shared, graph->arena);
     RP_TRY(RP_ARENA_NEW(graph->arena, graph->layer_count + 1, &n.path));
     RP_TRY(name_inputs(&n));
     for (uint32_t i = graph->model->input_count; i < graph->layer_count; i++) {
@@ -282,6 +300,7 @@ rp_err rp_onnx_name_layers(rp_onnx_graph *graph, bool accept_folded, rp_onnx_fin
             for (uint32_t p = 0; p < layer->param_count; p++) {
                 RP_TRY(name_tensor(&n, layer, &layer->param[p]));
             }
+            RP_TRY(add_tensors(&n, layer));
         }
     }
     for (uint32_t i = graph->model->input_count; i < graph->layer_count; i++) {
@@ -289,7 +308,6 @@ rp_err rp_onnx_name_layers(rp_onnx_graph *graph, bool accept_folded, rp_onnx_fin
         if (graph->layer[i].live) {
             propose_name(&n, i, proposed);
             RP_TRY(take_name(&n, &graph->layer[i], proposed));
-            RP_TRY(add_tensors(&n, &graph->layer[i]));
         }
     }
 fail:

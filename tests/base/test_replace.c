@@ -35,6 +35,21 @@ static void or_stays(void **state) {
     assert_non_null(strstr(rp_err_message(), "No such file"));
 }
 
+/* For a caller that has another error to report: the temporary file is gone, and errno stays. */
+static void or_is_abandoned(void **state) {
+    (void)state;
+    expect_ok(replace("a", "one"));
+    FILE *file = rp_replace_begin(in_folder("a"));
+    assert_non_null(file);
+    assert_true(fputs("two", file) >= 0);
+    errno = ENOSPC;
+    rp_replace_abandon(file, in_folder("a"));
+    rp_replace_abandon(NULL, in_folder("a"));
+    assert_int_equal(errno, ENOSPC);
+    assert_string_equal(slurp("a", NULL), "one");
+    assert_int_equal(access(in_folder("a.tmp"), F_OK), -1);
+}
+
 /* A link in the place of what is written is not followed; one in the file's own place is replaced.
  */
 static void links_are_not_followed(void **state) {
@@ -62,6 +77,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_is_replaced, setup, teardown),
         cmocka_unit_test_setup_teardown(or_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(or_is_abandoned, setup, teardown),
         cmocka_unit_test_setup_teardown(links_are_not_followed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_folder_is_synced, setup, teardown),
     };

@@ -2,11 +2,14 @@
 """Which PyTorch nets `ringpipe import` takes, in the two forms of PyTorch's exporters.
 
     bench_onnx.py RINGPIPE FOLDER [--nets NAME ..] [--forms script dynamo] [--table FILE.md]
+    bench_onnx.py RINGPIPE FOLDER --opsets [--nets NAME ..] [--forms ..] [--table FILE.md]
 
 Exports each net of onnx_nets.py with ringpipe_export.py into FOLDER, unless it is there already,
 imports it with --names and --check, and prints a table: the kinds of layers, or the first reason to
 refuse. Results of checks are kept in FOLDER. Needs torch, torchvision, timm, transformers, onnx and
 onnxscript; an hour or more on two cores the first time, then minutes.
+
+--opsets takes few nets there and back with each operator set instead, see onnx_opsets.py.
 """
 import argparse
 import collections
@@ -18,6 +21,7 @@ import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "host/onnx"))
+import onnx_opsets  # noqa: E402
 from onnx_nets import NETS  # noqa: E402
 from ringpipe_export import export  # noqa: E402
 
@@ -95,14 +99,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("ringpipe", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--nets", nargs="+", default=list(NETS), metavar="NAME")
+    parser.add_argument("--nets", nargs="+", metavar="NAME")
     parser.add_argument("--forms", nargs="+", default=["script", "dynamo"])
     parser.add_argument("--table", type=Path)
     parser.add_argument("--export-only", action="store_true", help="do not import")
     parser.add_argument("--import-only", action="store_true", help="do not export")
     parser.add_argument("--unchecked", action="store_true",
                         help="run no check; results of earlier runs are shown")
+    parser.add_argument("--opsets", action="store_true",
+                        help="train few nets with each operator set, and export them again")
     args = parser.parse_args()
+    if args.opsets:
+        lines, bad = onnx_opsets.run_all(args.ringpipe, args.folder,
+                                         args.nets or onnx_opsets.NETS, args.forms)
+        if args.table:
+            args.table.write_text("\n".join(lines) + "\n")
+        sys.exit(1 if bad else 0)
+    args.nets = args.nets or list(NETS)
     counts = collections.Counter()
     rows = ["| net | form | imports | layers, or the first reason | error |",
             "|---|---|---|---|---|"]

@@ -74,6 +74,26 @@ static void a_shared_tensor_is_written_once(void **state) {
     rp_export_close(&net);
 }
 
+/* The tensor has the name of the second layer, so the first one's is the name to give back. */
+static void the_second_name_of_a_shared_tensor(void **state) {
+    (void)state;
+    static const char text[] =
+        "input: {shape: [3], type: i32}\n"
+        "layers:\n"
+        "  - {name: wte, kind: embedding, count: 9, out: 4, names: {weight: lm_head.weight}}\n"
+        "  - {name: lm_head, kind: linear, out: 9, bias: false}\n";
+    rp_export_net *net = open_text(text, false);
+    rp_export_report report;
+    rp_st_reader *reader;
+    assert_int_equal(rp_export_weights(net, in_folder("out.safetensors"), &report), RP_OK);
+    assert_int_equal(report.tensors, 1);
+    assert_int_equal(report.tied, 1);
+    assert_int_equal(rp_st_open(&arena, in_folder("out.safetensors"), &reader), RP_OK);
+    assert_string_equal(rp_st_meta(reader, "tied"), "{\"wte.weight\": \"lm_head.weight\"}");
+    rp_st_close(&reader);
+    rp_export_close(&net);
+}
+
 static void corrections_are_added(void **state) {
     (void)state;
     rp_export_net *net = open_text(corrected, true);
@@ -245,6 +265,7 @@ static void nothing_is_left_after_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_shared_tensor_is_written_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_second_name_of_a_shared_tensor, setup, teardown),
         cmocka_unit_test_setup_teardown(corrections_are_added, setup, teardown),
         cmocka_unit_test_setup_teardown(merging_needs_corrections_of_their_own, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_tensor_is_named, setup, teardown),

@@ -181,10 +181,12 @@ static void a_row_before_the_sequence(void **state) {
     add_node_ints("Concat", "t x", "c", "axis", 0, (const int64_t[]){1});
     add_node("Add", "c table", "y");
     add_ends(1, 3, (const int64_t[]){2, 7, 4}, "y");
-    expect_import(NULL, "input: [7, 4]\n"
-                        "layers:\n"
-                        "  - {name: token, kind: prepend, names: {weight: token}}\n"
-                        "  - {name: table, kind: position, length: 8, names: {weight: table}}\n");
+    expect_import(
+        NULL, "input: [7, 4]\n"
+              "layers:\n"
+              "  - {name: token, kind: prepend, names: {weight: {name: token, dims: 3}}}\n"
+              "  - {name: table, kind: position, length: 8, names: {weight: {name: table, dims: "
+              "3}}}\n");
 }
 
 static void a_long_concatenation_is_a_chain(void **state) {
@@ -281,6 +283,33 @@ static void merged_weights_are_named(void **state) {
                 "layers:\n"
                 "  - {name: a, kind: dense, out: 4}\n"
                 "  - {name: y, kind: dense, out: 4, names: {bias: b.bias}}\n");
+}
+
+/* An exporter keeps one name of a tied tensor, perhaps the second one; each layer still has the
+ * name of its module, so that the other name can be given back. */
+static void either_name_of_a_tied_tensor(void **state) {
+    static const char *const kept[] = {"wte.weight", "head.weight"};
+    for (size_t i = 0; i < 2; i++) {
+        char inputs[40];
+        (void)begin(state);
+        add_tensor(kept[i], 2, (const int64_t[]){5, 4});
+        (void)snprintf(inputs, sizeof inputs, "%s x", kept[i]);
+        add_node("Gather", inputs, "wte");
+        add_node_ints("Transpose", kept[i], "t", "perm", 2, (const int64_t[]){1, 0});
+        add_node("MatMul", "wte t", "head");
+        add_ends(7, 2, (const int64_t[]){-1, 3}, "head");
+        expect_with(&(rp_onnx_options){0},
+                    i == 0 ? "input: {shape: [3], type: i32}\n"
+                             "layers:\n"
+                             "  - {name: wte, kind: embedding, count: 5, out: 4}\n"
+                             "  - {name: head, kind: linear, out: 5, bias: false, names: "
+                             "{weight: wte.weight}}\n"
+                           : "input: {shape: [3], type: i32}\n"
+                             "layers:\n"
+                             "  - {name: wte, kind: embedding, count: 5, out: 4, names: {weight: "
+                             "head.weight}}\n"
+                             "  - {name: head, kind: linear, out: 5, bias: false}\n");
+    }
 }
 
 static void a_missing_parameter_is_named(void **state) {
@@ -444,7 +473,7 @@ static void operators_become_layers(void **state) {
                         "layers:\n"
                         "  - {name: e, kind: exp}\n"
                         "  - {name: net, kind: parameter, shape: [3, 1], names: {weight: "
-                        "net.scale}}\n"
+                        "{name: net.scale, dims: 3}}}\n"
                         "  - {name: d, kind: div, from: [e, net]}\n"
                         "  - {name: p, kind: pow, exponent: 2}\n"
                         "  - {name: s, kind: sum, axes: [1], keep: true}\n"
@@ -513,6 +542,7 @@ int main(void) {
         cmocka_unit_test_setup(free_sizes_are_asked_for, begin),
         cmocka_unit_test_setup(folded_weights_are_named, begin),
         cmocka_unit_test_setup(merged_weights_are_named, begin),
+        cmocka_unit_test_setup(either_name_of_a_tied_tensor, begin),
         cmocka_unit_test_setup(a_missing_parameter_is_named, begin),
         cmocka_unit_test_setup(the_batch_is_not_moved, begin),
         cmocka_unit_test_setup(a_batch_like_another_axis_is_not_moved, begin),
