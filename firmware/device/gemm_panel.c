@@ -7,6 +7,7 @@ enum {
     PANELS_MAX = 4,       /* of a work-group */
     TILE_ROWS_MAX = 24,   /* a common multiple of the tile heights */
     GROUPS_WANTED = 8,    /* work-groups that keep several threads busy to the end */
+    LONG_BLOCK = 32,      /* tiles of a block whose copy of B costs little */
     PART_DEPTH_MIN = 512, /* a sum is only divided into parts of at least this depth */
     /* elements of C up to which the sum is divided, because parts are written and read again */
     PART_ELEMENTS_MAX = 1 << 20,
@@ -159,8 +160,12 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     made.groups[0] = divide_up(n, made.panels * PANEL);
     /* Every block of rows packs B separately, which costs as much as four tiles. */
     const uint32_t tiles = divide_up(m, panel->rows);
-    const uint32_t blocks =
-        smaller_of(divide_up(tiles, 4), divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
+    const uint32_t others = made.groups[0] * made.groups[2];
+    uint32_t blocks = smaller_of(divide_up(tiles, 4), divide_up(GROUPS_WANTED, others));
+    /* As many groups for each of two or four threads, if blocks stay long. */
+    while (blocks > 1 && others * blocks % 4 != 0 && tiles / blocks >= LONG_BLOCK) {
+        blocks++;
+    }
     made.row_each = divide_up(tiles, blocks) * panel->rows;
     made.groups[1] = divide_up(m, made.row_each);
     return made;
