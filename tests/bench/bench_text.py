@@ -7,10 +7,11 @@
 
 Needs Debian's python3-torch and python3-yaml. FILE is any text; its last tenth is held out. FOLDER
 has train.tsv and test.tsv, a text and its class in each line. The files of pairs are of one folder:
-line n of the second is the translation of line n of the first; BLEU of both is counted by
-`ringpipe eval --bleu`. --seed N draws the initial weights and, of classes and pairs, the order of
-the lines that are trained on. Dropout is taken out of the model, because its masks differ. Prints what both reach on the held-out part, and tokens a second. With the
-same batches the bits of a character are expected to differ by less than 0.02.
+line n of the second is the translation of line n of the first; BLEU of both is counted by `ringpipe
+eval --bleu`. --seed N draws the initial weights and, of classes and pairs, the order of the lines
+that are trained on. Dropout is taken out of the model, because its masks differ. Prints what both
+reach on the held-out part, and tokens a second. With the same batches the bits of a character are
+expected to differ by less than 0.02.
 """
 import argparse
 import collections
