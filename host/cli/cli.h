@@ -92,7 +92,8 @@ typedef struct {
 
 /* Values of round. */
 typedef struct {
-    const char *in; /* weights */
+    const char *in;    /* weights */
+    const char *state; /* folder of the site; NULL: the site keeps nothing */
     uint32_t number, steps, epochs, within_s;
 } rp_cli_round;
 

@@ -174,6 +174,7 @@ const rp_option rp_cli_options[] = {
     NUMBER("epochs", "N", round.epochs, 1000000, "Epochs of the round (default: 1)"),
     VALUE(NUMBER, "within", 0, "SECONDS", round.within_s, 10000000,
           "End the round after this time, with the steps that are done", "time"),
+    TEXT("state", "DIR", round.state, "Folder of what the site keeps from one round to the next"),
     NUMBER("sites", "N", split.sites, RP_SITES_MAX, "Number of sites"),
     TEXT("by", "RULE", split.by,
          "iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp"),
@@ -217,7 +218,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      "and "
      "all end with the weights that the method defines.",
      rp_verb_sim},
-    {"round", "SITE.yaml", 1, 1, "in! out! round! steps|epochs within:time set format keys",
+    {"round", "SITE.yaml", 1, 1, "in! out! round! steps|epochs within:time state set format keys",
      "Train one round of a site from given weights",
      "For federated training: the order of samples follows from the run file's seed, the site and "
      "the round, so the round has the same result wherever it is done. DIR/round.json says that "

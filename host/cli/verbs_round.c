@@ -30,7 +30,7 @@ typedef struct {
     const char *folder, *run_folder, *weights;
     const char *trained;    /* file with the weights of the run */
     uint64_t done, samples; /* steps and samples in these; of a partial round */
-    int lock;               /* descriptor of the run file; -1: none */
+    int lock, state_lock;   /* descriptors of the locked folders; -1: none */
 } site_round;
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -87,19 +87,32 @@ fail:
     return err;
 }
 
-/* A site trains one round at a time. The lock ends with the process. */
-static rp_err lock_site(site_round *r) {
-    const char *path = r->args->words.item[0];
-    r->lock = open(path, O_RDONLY | O_CLOEXEC);
-    if (r->lock < 0) {
-        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+/* Locks a folder until the process ends. `what`: what it is, for the message. */
+static rp_err lock_folder(const char *folder, const char *what, int *lock) {
+    rp_err err;
+    RP_TRY(rp_folders_make(folder, 0777));
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0) {
+        return rp_fail(RP_ERR_IO, "%s: %s", folder, strerror(errno));
     }
-    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
         return errno == EWOULDBLOCK
-                   ? rp_fail(RP_ERR_AGAIN, "%s: the site is busy with another round", path)
-                   : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+                   ? rp_fail(RP_ERR_AGAIN, "%s: the %s is busy with another process", folder, what)
+                   : rp_fail(RP_ERR_IO, "%s: %s", folder, strerror(errno));
     }
-    return RP_OK;
+fail:
+    return err;
+}
+
+/* Sites of one run file may train at the same time, a site only one round at a time. */
+static rp_err lock_site(site_round *r) {
+    rp_err err;
+    RP_TRY(lock_folder(r->args->out, "round", &r->lock));
+    if (r->args->round.state) {
+        RP_TRY(lock_folder(r->args->round.state, "site", &r->state_lock));
+    }
+fail:
+    return err;
 }
 
 static rp_err open_folder(site_round *r) {
@@ -114,7 +127,6 @@ static rp_err open_folder(site_round *r) {
     r->run_folder = run_folder;
     r->weights = weights;
     r->trained = trained;
-    RP_TRY(rp_folders_make(r->folder, 0777));
     err = rp_round_claim(r->folder, &r->asked);
 fail:
     return err;
@@ -347,8 +359,14 @@ fail:
     return err;
 }
 
+static void unlock(int lock) {
+    if (lock >= 0) {
+        (void)close(lock);
+    }
+}
+
 rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
-    site_round r = {.args = args, .arena = arena, .lock = -1};
+    site_round r = {.args = args, .arena = arena, .lock = -1, .state_lock = -1};
     json_t *answer = NULL;
     rp_err err;
     RP_TRY(read_asked(&r));
@@ -364,8 +382,7 @@ rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
     err = print_answer(&r, answer);
 fail:
     rp_runfile_close(&r.run);
-    if (r.lock >= 0) {
-        (void)close(r.lock);
-    }
+    unlock(r.state_lock);
+    unlock(r.lock);
     return err;
 }

@@ -118,12 +118,23 @@ class Round(program.Case):
         process = self.start(*self.words("i", 3, "w/weights.safetensors", "--epochs", "500"))
         self.wait_for("a step", lambda: program.steps_of(self.dir / "i/run/log.jsonl"),
                       process=process)
-        # A second process waits for nobody.
-        said = self.refused(*self.words("j"), code=3)
-        self.assertIn("busy with another round", said)
+        # A second process on the same folder waits for nobody; another site trains meanwhile.
+        said = self.refused(*self.words("i", 3, "w/weights.safetensors", "--epochs", "500"), code=3)
+        self.assertIn("i: the round is busy with another process", said)
+        self.round("j", "--steps", "1", "--set", "data.site.name=site-0")
         process.send_signal(signal.SIGINT)
         self.finish(process, code=130)
         self.assertFalse((self.dir / "i/round.json").exists())
+
+    def test_locked_state(self):
+        process = self.start(*self.words("i", 3, "w/weights.safetensors", "--epochs", "500",
+                                         "--state", "site"))
+        self.wait_for("a step", lambda: program.steps_of(self.dir / "i/run/log.jsonl"),
+                      process=process)
+        said = self.refused(*self.words("j", 3, "w/weights.safetensors", "--state", "site"), code=3)
+        self.assertIn("site: the site is busy with another process", said)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, code=130)
 
     def test_within(self):
         answer = self.round("p", "--epochs", "100000", "--within", "3")

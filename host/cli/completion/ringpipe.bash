@@ -69,7 +69,7 @@ _ringpipe_options() {
     "plan") echo --set --out --format --keys --plan --profile --quiet --verbose --help ;;
     "profile") echo --set --out --format --keys --quiet --verbose --help ;;
     "sim") echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose --help ;;
-    "round") echo --in --out --round --steps --epochs --within --set --format --keys --quiet --verbose --help ;;
+    "round") echo --in --out --round --steps --epochs --within --state --set --format --keys --quiet --verbose --help ;;
     "lab") echo --out --format --dry-run --keys --jobs --quiet --verbose --help ;;
     "ps") echo --format --quiet --verbose --help ;;
     "log") echo --follow --all --quiet --verbose --help ;;
@@ -180,6 +180,7 @@ _ringpipe_value() {
     *" --split") _ringpipe_words "test validation train" "$3" ;;
     *" --ssh-key") _ringpipe_files "pub" "$3" ;;
     *" --stages") : ;;
+    *" --state") _ringpipe_dirs "$3" ;;
     *" --steps") : ;;
     *" --temperature") : ;;
     "predict --text") : ;;

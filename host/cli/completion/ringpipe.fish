@@ -118,6 +118,7 @@ complete -c ringpipe -n '__ringpipe_verb_is "round"' -l round -x -d 'Number of t
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l steps -x -d 'Steps of the round'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l epochs -x -d 'Epochs of the round (default: 1)'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l within -x -d 'End the round after this time, with the steps that are done'
+complete -c ringpipe -n '__ringpipe_verb_is "round"' -l state -x -a '(__fish_complete_directories)' -d 'Folder of what the site keeps from one round to the next'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Set a key of the run file; may be repeated'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
