@@ -92,8 +92,12 @@ typedef struct {
 
 /* Values of round. */
 typedef struct {
-    const char *in;    /* weights */
-    const char *state; /* folder of the site; NULL: the site keeps nothing */
+    const char *in;        /* weights */
+    const char *state;     /* folder of the site; NULL: the site keeps nothing */
+    const char *optimizer; /* "keep" or "fresh"; NULL: fresh */
+    rp_option_list keep;
+    double anchor, clip;
+    bool drift;
     uint32_t number, steps, epochs, within_s;
 } rp_cli_round;
 

@@ -175,6 +175,16 @@ const rp_option rp_cli_options[] = {
     VALUE(NUMBER, "within", 0, "SECONDS", round.within_s, 10000000,
           "End the round after this time, with the steps that are done", "time"),
     TEXT("state", "DIR", round.state, "Folder of what the site keeps from one round to the next"),
+    VALUE(REAL, "anchor", 0, "MU", round.anchor, 1000000,
+          "Pull towards the given weights, as FedProx; 0: none (default)", NULL),
+    FLAG("drift", 0, round.drift, "Correct the site's drift, as SCAFFOLD; needs --state"),
+    VALUE(LIST, "keep", 0, "PATTERN", round.keep, RP_OPTION_ITEMS_MAX,
+          "Tensors that never leave the site, as in 'bn*'; may be repeated; needs --state", NULL),
+    CHOICE("optimizer", "fresh|keep", round.optimizer,
+           "Whether its state goes on in the next round (default: fresh); keep needs --state",
+           NULL),
+    VALUE(REAL, "clip", 0, "LENGTH", round.clip, 1000000000,
+          "Longest difference from the given weights; 0: not limited (default)", NULL),
     NUMBER("sites", "N", split.sites, RP_SITES_MAX, "Number of sites"),
     TEXT("by", "RULE", split.by,
          "iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp"),
@@ -218,7 +228,9 @@ const rp_cli_verb rp_cli_verbs[] = {
      "and "
      "all end with the weights that the method defines.",
      rp_verb_sim},
-    {"round", "SITE.yaml", 1, 1, "in! out! round! steps|epochs within:time state set format keys",
+    {"round", "SITE.yaml", 1, 1,
+     "in! out! round! steps|epochs within:time anchor drift keep optimizer clip state set format "
+     "keys",
      "Train one round of a site from given weights",
      "For federated training: the order of samples follows from the run file's seed, the site and "
      "the round, so the round has the same result wherever it is done. DIR/round.json says that "

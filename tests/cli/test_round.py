@@ -46,7 +46,7 @@ def floats(data):
     return struct.unpack(f"<{len(data) // 4}f", data)
 
 
-class Round(program.Case):
+class Case(program.Case):
     def setUp(self):
         super().setUp()
         whole = SITE.replace(", site: {split: split.json, name: site-1}", "")
@@ -63,6 +63,8 @@ class Round(program.Case):
                                 **options)
         return json.loads(said)
 
+
+class Round(Case):
     def test_an_answer(self):
         answer = self.round("a", "--steps", "6")
         self.assertEqual(json.loads((self.dir / "a/round.json").read_text()), answer)
@@ -209,8 +211,170 @@ class Round(program.Case):
         self.round("f", "--steps", "1")
 
 
+PLAIN = SITE.replace(", momentum: 0.9", "")
+
+
+def values(path):
+    """name: floats of every F32 tensor."""
+    return {name: floats(data) for name, (kind, _, data) in read_tensors(path).items()
+            if kind == "F32"}
+
+
+class Rules(Case):
+    """Anchor, drift, kept layers, kept optimisers, clipping."""
+
+    def setUp(self):
+        super().setUp()
+        self.site.write_text(PLAIN)
+
+    def weights(self, out):
+        return values(self.dir / out / "weights.safetensors")
+
+    def expect_differences(self, got, base, want, within=2e-7):
+        """got - base is want(name, index), for every weight."""
+        for name, found in got.items():
+            for i, value in enumerate(found):
+                self.assertAlmostEqual(value - base[name][i], want(name, i), delta=within)
+
+    def test_an_anchor(self):
+        given = values(self.dir / "w/weights.safetensors")
+        one = self.round("one", "--steps", "1")
+        self.assertEqual(one["anchor"], 0)
+        self.assertEqual(self.round("at-1", "--steps", "1", "--anchor", "3")["out"], one["out"])
+        self.round("two", "--steps", "2")
+        answer = self.round("at-2", "--steps", "2", "--anchor", "3")
+        self.assertEqual(answer["anchor"], 3)
+        self.assertAlmostEqual(answer["norm_a"], 1 + (1 - 0.05 * 3))
+        first = self.weights("one")
+        self.expect_differences(
+            self.weights("at-2"), self.weights("two"),
+            lambda name, i: -0.05 * 3 * (first[name][i] - given[name][i]))
+        # The cut changes no bit, and clipping follows the anchor.
+        clip = ("--steps", "5", "--anchor", "3", "--set", "optimizer.clip_norm=0.4")
+        want = self.round("c2", *clip)["out"]
+        for boards, cut in ((1, "[]"), (3, "[fc2, fc3]")):
+            got = self.round(f"c{boards}", *clip, "--set", f"ring.boards={boards}", "--set",
+                             f"cut={cut}")
+            self.assertEqual(got["out"], want)
+        self.assertNotEqual(self.round("free", *clip[:4])["out"], want)
+
+    def test_a_drift(self):
+        rules = ("--steps", "2", "--drift")
+        sites = []
+        for k in range(2):
+            site = ("--set", f"data.site.name=site-{k}", "--state", f"s{k}")
+            answer = self.round(f"first-{k}", *rules, *site, number=1)
+            self.assertEqual(answer["state"],
+                             {"from": None, "drift": "fresh", "kept": 0, "own": 0})
+            sites.append((site, self.weights(f"first-{k}")))
+        # To the server a drift costs nothing: its files are those of a plain round.
+        self.round("plain-1", "--steps", "2", "--set", "data.site.name=site-1", number=1)
+        self.assertEqual((self.dir / "first-1/weights.safetensors").read_bytes(),
+                         (self.dir / "plain-1/weights.safetensors").read_bytes())
+        centre = {}
+        for name, (kind, shape, _) in read_tensors(self.dir / "w/weights.safetensors").items():
+            mean = [(a + b) / 2 for a, b in zip(*(y[name] for _, y in sites))]
+            centre[name] = (kind, shape, struct.pack(f"<{len(mean)}f", *mean))
+        write_tensors(self.dir / "centre.safetensors", centre)
+        x = values(self.dir / "centre.safetensors")
+        for k, (site, y) in enumerate(sites):
+            self.round(f"plain-2{k}", "--steps", "1", *site[:2], given="centre.safetensors",
+                       number=2)
+            answer = self.round(f"second-{k}", "--steps", "1", "--drift", *site,
+                                given="centre.safetensors", number=2)
+            self.assertEqual(answer["state"]["drift"], "kept")
+            self.assertEqual(answer["state"]["from"], 1)
+            self.expect_differences(self.weights(f"second-{k}"), self.weights(f"plain-2{k}"),
+                                    lambda name, i, y=y: (x[name][i] - y[name][i]) / 2)
+            again = self.round(f"third-{k}", "--steps", "1", "--drift", *site,
+                               given="centre.safetensors", number=2)
+            self.assertEqual(again["out"], answer["out"])
+
+    def test_kept_layers(self):
+        rules = ("--steps", "2", "--keep", "fc3*", "--state", "s")
+        first = self.round("k1", *rules, number=1)
+        given = read_tensors(self.dir / "w/weights.safetensors")
+        out = read_tensors(self.dir / "k1/weights.safetensors")
+        kept = [name for name in given if name.startswith("fc3")]
+        self.assertEqual(first["state"], {"from": None, "drift": None, "kept": len(kept), "own": 0})
+        for name in given:
+            self.assertEqual(out[name] == given[name], name in kept)
+        own = read_tensors(self.dir / "k1/run/weights.safetensors")
+        second = self.round("k2", *rules, number=2, given="k1/weights.safetensors")
+        self.assertEqual(second["state"]["own"], len(kept))
+        start = read_tensors(self.dir / "k2/start.safetensors")
+        for name in given:
+            self.assertEqual(start[name], own[name])
+        # A folder that was lost starts fresh, and says so.
+        for path in (self.dir / "s").glob("*"):
+            path.unlink()
+        third = self.round("k3", *rules, number=3, given="k1/weights.safetensors")
+        self.assertEqual(third["state"], {"from": None, "drift": None, "kept": len(kept), "own": 0})
+
+    def test_a_kept_optimizer(self):
+        self.site.write_text(SITE)
+        rules = ("--steps", "1", "--optimizer", "keep", "--state", "s")
+        self.assertEqual(self.round("o1", *rules, number=1)["optimizer"]["state"], "fresh")
+        answer = self.round("o2", *rules, number=2, given="o1/weights.safetensors")
+        self.assertEqual(answer["optimizer"]["state"], "kept")
+        self.round("f2", "--steps", "1", number=2, given="o1/weights.safetensors")
+        x, y = values(self.dir / "w/weights.safetensors"), self.weights("o1")
+        self.expect_differences(self.weights("o2"), self.weights("f2"),
+                                lambda name, i: 0.9 * (y[name][i] - x[name][i]))
+        # Adam's count of updates goes on too, through a checkpoint and a resumed run.
+        adam = ("--set", "optimizer={kind: adam, lr: 0.01}", "--state", "t", "--optimizer", "keep")
+        self.round("a1", *adam, "--steps", "3", number=1)
+        want = self.round("a2", *adam, "--steps", "5", number=2, given="a1/weights.safetensors")
+        self.assertEqual(want["optimizer"]["state"], "kept")
+        checkpoint = sorted((self.dir / "a2/run/checkpoint").glob("*.safetensors"))[-1]
+        raw = checkpoint.read_bytes()
+        meta = json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]])["__metadata__"]
+        self.assertEqual(meta["applied"], "8;8")
+        (self.dir / "a2/run/summary.json").unlink()
+        (self.dir / "a2/round.json").unlink()
+        checkpoint.unlink()
+        again = self.round("a2", *adam, "--steps", "5", number=2, given="a1/weights.safetensors")
+        self.assertEqual(again["out"], want["out"])
+        self.refuse("'sgd'", "x", 3, *rules[2:4], "--state", "t")
+
+    def refuse(self, part, out, number, *more):
+        said = self.refused(*self.words(out, number, "w/weights.safetensors", "--steps", "1",
+                                        *more))
+        self.assertIn(part, said)
+
+    def test_clipping(self):
+        free = self.round("free", "--steps", "4")
+        length = free["delta_norm"] / 2
+        answer = self.round("clipped", "--steps", "4", "--clip", f"{length:.9f}")
+        self.assertTrue(answer["clipped"])
+        self.assertEqual(answer["delta_norm"], free["delta_norm"])
+        given = values(self.dir / "w/weights.safetensors")
+        got = self.weights("clipped")
+        norm = sum((a - b) ** 2 for name in given for a, b in zip(got[name], given[name])) ** 0.5
+        self.assertAlmostEqual(norm, length, delta=1e-4 * length)
+        loose = self.round("loose", "--steps", "4", "--clip", f"{4 * length:.9f}")
+        self.assertFalse(loose["clipped"])
+        self.assertEqual(loose["out"], free["out"])
+
+    def test_refused_rules(self):
+        for option in (("--drift",), ("--keep", "fc3*"), ("--optimizer", "keep")):
+            self.refuse(f"{' '.join(option[:1])}", "a", 1, *option)
+        self.refuse("exclude each other", "a", 1, "--drift", "--clip", "1", "--state", "s")
+        self.refuse("without momentum", "a", 1, "--drift", "--state", "s", "--set",
+                    "optimizer.momentum=0.9")
+        self.refuse("expected --drift", "a", 1, "--set", "train.anchor={drift: true}")
+        self.refuse("replicas", "a", 1, "--anchor", "1", "--set", "schedule=ea-pipe")
+        self.refuse("matches no tensor", "b", 1, "--keep", "tail*", "--state", "s")
+        self.round("c", "--steps", "1", "--keep", "fc3*", "--state", "s", number=5)
+        self.refuse("finished round 5", "d", 4, "--keep", "fc3*", "--state", "s")
+        self.refuse("'keep'", "c", 5, "--state", "s")
+        (self.dir / "w/weights.safetensors").write_bytes(b"changed")
+        self.refuse("'in'", "c", 5, "--keep", "fc3*", "--state", "s")
+
+
 load_tests = program.few_when_short("Round.test_an_answer", "Round.test_kills",
-                                    "Round.test_refusals")
+                                    "Round.test_refusals", "Rules.test_a_drift",
+                                    "Rules.test_refused_rules")
 
 
 if __name__ == "__main__":
