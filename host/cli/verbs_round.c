@@ -13,6 +13,7 @@
 #include "base/folders.h"
 #include "base/json_print.h"
 #include "base/json_read.h"
+#include "base/replace.h"
 #include "base/rng.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
@@ -29,7 +30,8 @@ typedef struct {
     rp_runfile run; /* the site's run file with --set */
     rp_round_asked asked;
     const char *folder, *run_folder, *weights;
-    const char *begin; /* start.safetensors */
+    const char *begin;  /* start.safetensors */
+    const char *before; /* before.json, the evaluation of the start */
     rp_site_start start;
     const char *trained;    /* file with the weights of the run */
     const char *newest;     /* newest checkpoint of the run; NULL: none */
@@ -173,12 +175,15 @@ static rp_err open_folder(site_round *r) {
     char *weights;
     char *trained;
     char *begin;
+    char *before;
     rp_err err;
     r->folder = r->args->out;
     RP_TRY(rp_arena_printf(r->arena, &run_folder, "%s/run", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &weights, "%s/weights.safetensors", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &trained, "%s/run/weights.safetensors", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &begin, "%s/start.safetensors", r->folder));
+    RP_TRY(rp_arena_printf(r->arena, &before, "%s/before.json", r->folder));
+    r->before = before;
     r->begin = begin;
     r->run_folder = run_folder;
     r->weights = weights;
@@ -333,6 +338,27 @@ fail:
     return err;
 }
 
+/* Evaluates the start on the site's validation part, if it has one, unless that was done. */
+static rp_err evaluate_start(const site_round *r) {
+    rp_cli_args args = *r->args;
+    rp_err err;
+    if (r->run.data.count[RP_SPLIT_VALIDATION] == 0 || access(r->before, F_OK) == 0) {
+        return RP_OK;
+    }
+    args.run.silent = true;
+    args.run.result = rp_replace_begin(r->before);
+    args.format = "json";
+    args.out = NULL;
+    args.model.weights = r->begin;
+    args.model.split = "validation";
+    if (!args.run.result) {
+        return rp_fail(RP_ERR_IO, "%s: %s", r->before, strerror(errno));
+    }
+    err = rp_verb_eval(r->arena, &args);
+    const rp_err written = rp_replace_end(args.run.result, r->before, err == RP_OK);
+    return err == RP_OK ? written : err;
+}
+
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 /* The sum of the rates of the updates that the optimiser has done in this round. */
@@ -434,6 +460,7 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
                               .lr = r->run.optim.lr,
                               .momentum = r->run.optim.momentum};
     json_t *summary = NULL;
+    json_t *before = NULL;
     char *path;
     rp_err err;
     RP_TRY(rp_arena_printf(r->arena, &path, "%s/log.jsonl", r->run_folder));
@@ -443,6 +470,10 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
     RP_TRY(rp_arena_printf(r->arena, &path, "%s/summary.json", r->run_folder));
     if (access(path, F_OK) == 0) { /* a kill after the last step may have prevented it */
         RP_TRY(rp_json_read(path, &summary));
+    }
+    if (access(r->before, F_OK) == 0) {
+        RP_TRY(rp_json_read(r->before, &before));
+        answer.before = json_object_get(before, "eval");
     }
     answer.samples = partial ? r->samples : (uint64_t)real_of(summary, "samples");
     answer.train_s = real_of(summary, "seconds");
@@ -457,6 +488,7 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
     err = rp_round_write_answer(r->folder, &answer);
 fail:
     json_decref(summary);
+    json_decref(before);
     return err;
 }
 
@@ -492,6 +524,7 @@ static rp_err make_answer(site_round *r, const json_t *before) {
     bool partial = status && strcmp(status, "partial") == 0;
     rp_err err;
     RP_TRY(make_start(r));
+    RP_TRY(evaluate_start(r));
     RP_TRY(partial ? RP_OK : train(r, &partial));
     RP_TRY(find_newest(r));
     if (partial) { /* the weights of its newest checkpoint, or those of the start */

@@ -70,13 +70,38 @@ fail:
     return err;
 }
 
-static rp_err count_classes(rp_arena *arena, divided *d, const uint32_t *site) {
+/* Moves a share of each site's samples to its validation part. */
+static rp_err hold_out(rp_arena *arena, divided *d, double share) {
+    rp_site_samples *site = (rp_site_samples *)(uintptr_t)d->list.site;
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; share > 0 && k < d->list.sites; k++) {
+        const uint32_t all = site[k].train_count;
+        uint32_t *held;
+        uint32_t *rest;
+        RP_TRY(RP_ARENA_NEW(arena, all + 1, &held));
+        RP_TRY(RP_ARENA_NEW(arena, all + 1, &rest));
+        RP_TRY(rp_partition_hold_out(arena, site[k].train, all, share, d->samples.seed,
+                                     site[k].name, held, rest));
+        site[k].validation_count = (uint32_t)(share * all);
+        site[k].validation = held;
+        site[k].train_count = all - site[k].validation_count;
+        site[k].train = rest;
+    }
+fail:
+    return err;
+}
+
+static rp_err count_classes(rp_arena *arena, divided *d) {
     const rp_partition_samples *s = &d->samples;
     rp_err err = RP_OK;
-    if (s->label) {
-        RP_TRY(RP_ARENA_NEW(arena, (size_t)s->sites * s->classes, &d->classes));
-        for (uint32_t i = 0; i < s->count; i++) {
-            d->classes[(size_t)site[i] * s->classes + (uint32_t)s->label[i]]++;
+    if (!s->label) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)s->sites * s->classes, &d->classes));
+    for (uint32_t k = 0; k < s->sites; k++) {
+        const rp_site_samples *site = &d->list.site[k];
+        for (uint32_t i = 0; i < site->train_count; i++) {
+            d->classes[(size_t)k * s->classes + (uint32_t)s->label[site->train[i]]]++;
         }
     }
 fail:
@@ -95,7 +120,8 @@ static rp_err divide(rp_arena *arena, const rp_cli_args *args, divided *d) {
     RP_TRY(RP_ARENA_NEW(arena, d->samples.count + 1, &site));
     RP_TRY(rp_partition_make(&d->rule, &d->samples, site));
     RP_TRY(list_sites(arena, d, site));
-    RP_TRY(count_classes(arena, d, site));
+    RP_TRY(hold_out(arena, d, args->split.validation));
+    RP_TRY(count_classes(arena, d));
     RP_TRY(rp_data_split_digest(d->data, d->digest));
     d->list.set = d->data->kind->name;
     d->list.digest = d->digest;
@@ -163,6 +189,7 @@ static json_t *json_of_site(const divided *d, uint32_t site, bool *good) {
         json_t *count = rp_json_of_whole(d->classes[(size_t)site * classes + c]);
         *good = json_array_append_new(counts, count) == 0 && *good;
     }
+    rp_json_put(object, "validation", rp_json_of_whole(d->list.site[site].validation_count), good);
     rp_json_put(object, "classes", counts, good);
     rp_json_put(object, "evenness", rp_json_of_real(evenness(d, site)), good);
     return object;
@@ -198,6 +225,10 @@ rp_err rp_verb_data_split(rp_arena *arena, const rp_cli_args *args) {
     if (args->split.sites == 0 || args->split.sites > RP_SITES_MAX) {
         return rp_fail(RP_ERR_USAGE, "data split: --sites: expected 1 to %d, found %u",
                        RP_SITES_MAX, args->split.sites);
+    }
+    if (!(args->split.validation < 1)) {
+        return rp_fail(RP_ERR_USAGE, "data split: --validation: expected a share below 1, found %g",
+                       args->split.validation);
     }
     for (uint32_t i = 0; i < args->set.count; i++) {
         set[i] = args->set.item[i];

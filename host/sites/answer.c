@@ -59,6 +59,7 @@ static json_t *json_of_state(const rp_round_answer *answer, bool *good) {
 static json_t *json_of(const rp_round_answer *answer, bool *good) {
     const rp_round_asked *asked = answer->asked;
     json_t *object = json_object();
+    json_t *before = answer->before ? json_deep_copy(answer->before) : json_null();
     json_t *after = answer->after ? json_deep_copy(answer->after) : json_null();
     rp_json_put(object, "version", json_integer(1), good);
     rp_json_put(object, "round", rp_json_of_whole(asked->round), good);
@@ -69,6 +70,7 @@ static json_t *json_of(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "samples", rp_json_of_whole(answer->samples), good);
     rp_json_put(object, "held", rp_json_of_whole(answer->held), good);
     rp_json_put(object, "loss", json_of_loss(&answer->loss, good), good);
+    rp_json_put(object, "before", before, good);
     rp_json_put(object, "after", after, good);
     rp_json_put(object, "delta_norm", rp_json_of_real(answer->difference.norm), good);
     rp_json_put(object, "clipped", json_boolean(answer->difference.clipped), good);

@@ -16,7 +16,8 @@ typedef struct {
     bool partial; /* ended by --within before all steps */
     uint64_t samples, held;
     rp_site_losses loss;
-    const json_t *after; /* the run's evaluation; NULL: none */
+    const json_t *before; /* evaluation of the start on the validation part; NULL: none */
+    const json_t *after;  /* the run's evaluation; NULL: none */
     rp_site_difference difference;
     const rp_site_start *start;
     double start_s, train_s;

@@ -40,8 +40,23 @@ class Sites(program.Case):
         self.split("--sites", "4", "--by", "classes:5", "--seed", "3")
         self.assertEqual((self.dir / "split.json").read_bytes(), before)
 
+    def test_validation_parts(self):
+        whole = self.split("--sites", "3")[1]
+        answer, file = self.split("--sites", "3", "--validation", "0.25")
+        expand = lambda ranges: [i for r in ranges for i in (
+            range(int(r.split("-")[0]), int(r.split("-")[1]) + 1) if isinstance(r, str) else [r])]
+        for told, site, before in zip(answer["sites"], file["sites"], whole["sites"]):
+            train, held = expand(site["train"]), expand(site["validation"])
+            self.assertEqual(sorted(train + held), expand(before["train"]))
+            self.assertEqual(len(held), len(train + held) // 4)
+            self.assertEqual((told["samples"], told["validation"]), (len(train), len(held)))
+            self.assertEqual(sum(told["classes"]), len(train))
+            self.assertEqual((train, held), (sorted(train), sorted(held)))
+
     def test_refusals(self):
         self.split("--sites", "2")
+        self.assertIn("below 1", self.refused("data", "split", self.run_file(RUN), "--sites", "2",
+                                              "--validation", "1", "--out", "other.json"))
         run = self.run_file(RUN)
         err = self.refused("data", "split", run, "--sites", "2", "--out", "split.json")
         self.assertIn("split.json", err)

@@ -3,8 +3,10 @@
 import json
 import os
 import random
+import shutil
 import signal
 import struct
+import subprocess
 import time
 
 import program
@@ -19,6 +21,8 @@ optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
 schedule: gpipe
 cut: [fc2]
 """
+
+KILLS = 4 if os.environ.get("RP_SHORT") else 8
 
 
 def read_tensors(path):
@@ -63,6 +67,28 @@ class Case(program.Case):
                                 **options)
         return json.loads(said)
 
+    def kill_at_random(self, words, check, longest):
+        """Kills the command of words(folder) with -9 at drawn moments of its time, RP_KILLS times;
+        a folder whose command has ended is checked, and the next one begins."""
+        draw = random.Random(5)
+        kills, number = int(os.environ.get("RP_KILLS", KILLS)), 0
+        while kills > 0:
+            process = self.start(*words(f"k{number}"))
+            try:
+                process.wait(draw.uniform(0.02, longest))
+                self.finish(process)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                kills -= 1
+                if kills % 4 == 0:  # not each of them at its start
+                    check(f"k{number}")
+                    number += 1
+                continue
+            check(f"k{number}")
+            number += 1
+        return number
+
 
 class Round(Case):
     def test_an_answer(self):
@@ -72,6 +98,7 @@ class Round(Case):
                          (3, "site-1", "finished"))
         self.assertEqual((answer["steps"], answer["asked"], answer["samples"]), (6, 6, 384))
         self.assertEqual(answer["after"]["samples"], 64)
+        self.assertIsNone(answer["before"])  # the site has no validation part
         # 6 steps with momentum 0.9: the sum over k of (1 - 0.9^k) / 0.1
         self.assertAlmostEqual(answer["norm_a"], sum((1 - 0.9 ** k) / 0.1 for k in range(1, 7)))
         before = read_tensors(self.dir / "w/weights.safetensors")
@@ -103,24 +130,23 @@ class Round(Case):
 
     def test_kills(self):
         """The same command goes on after kill -9 at any moment, with the same weights."""
+        began = time.monotonic()
         want = self.round("whole", "--epochs", "2")
-        draw = random.Random(5)
-        for attempt in range(2 if os.environ.get("RP_SHORT") else 4):
-            for _ in range(2):
-                process = self.start(*self.words(f"k{attempt}", 3, "w/weights.safetensors",
-                                                 "--epochs", "2"))
-                time.sleep(draw.uniform(0.05, 2.5))
-                process.kill()
-                process.communicate()
-            got = self.round(f"k{attempt}", "--epochs", "2")
+        longest = time.monotonic() - began
+
+        def check(folder):
+            got = self.round(folder, "--epochs", "2")
             self.assertEqual((got["out"], got["steps"], got["status"]),
                              (want["out"], want["steps"], "finished"))
+
+        self.kill_at_random(lambda folder: self.words(folder, 3, "w/weights.safetensors",
+                                                      "--epochs", "2"), check, longest)
 
     def test_an_interruption(self):
         process = self.start(*self.words("i", 3, "w/weights.safetensors", "--epochs", "500"))
         self.wait_for("a step", lambda: program.steps_of(self.dir / "i/run/log.jsonl"),
                       process=process)
-        # A second process on the same folder waits for nobody; another site trains meanwhile.
+        # A second process on the same folder does not wait; another site trains meanwhile.
         said = self.refused(*self.words("i", 3, "w/weights.safetensors", "--epochs", "500"), code=3)
         self.assertIn("i: the round is busy with another process", said)
         self.round("j", "--steps", "1", "--set", "data.site.name=site-0")
@@ -341,6 +367,44 @@ class Rules(Case):
         said = self.refused(*self.words(out, number, "w/weights.safetensors", "--steps", "1",
                                         *more))
         self.assertIn(part, said)
+
+    def test_kills(self):
+        """As for a plain round, with everything that a site keeps; its state has the same bytes."""
+        rules = ("--steps", "8", "--anchor", "0.5", "--drift", "--keep", "fc3*", "--optimizer",
+                 "keep", "--clip", "0") + ("--state",)
+        self.round("first", *rules, "s", number=1)
+        shutil.copytree(self.dir / "s", self.dir / "before")
+        began = time.monotonic()
+        want = self.round("second", *rules, "s", number=2, given="first/weights.safetensors")
+        longest = time.monotonic() - began
+        self.assertEqual(want["state"]["drift"], "kept")
+        name = "round-0000000002.safetensors"
+
+        def words(folder):
+            if not (self.dir / f"s-{folder}").exists():
+                shutil.copytree(self.dir / "before", self.dir / f"s-{folder}")
+            return self.words(folder, 2, "first/weights.safetensors", *rules, f"s-{folder}")
+
+        def check(folder):
+            got = self.round(folder, *rules, f"s-{folder}", number=2,
+                             given="first/weights.safetensors")
+            self.assertEqual((got["out"], got["state"]), (want["out"], want["state"]))
+            self.assertEqual((self.dir / f"s-{folder}" / name).read_bytes(),
+                             (self.dir / "s" / name).read_bytes())
+
+        self.kill_at_random(words, check, longest)
+
+    def test_before_and_after(self):
+        whole = PLAIN.replace(", site: {split: split.json, name: site-1}", "")
+        self.ringpipe("data", "split", self.run_file(whole), "--sites", "2", "--validation", "0.2",
+                      "--out", "split.json", "--yes")
+        first = self.round("b1", "--steps", "3", number=1)
+        self.assertEqual(first["before"]["samples"], first["after"]["samples"])
+        self.assertEqual(first["before"]["samples"], 512 // 5)
+        second = self.round("b2", "--steps", "3", number=2, given="b1/weights.safetensors")
+        self.assertEqual(second["before"]["loss"], first["after"]["loss"])
+        self.assertEqual(second["before"]["accuracy"], first["after"]["accuracy"])
+        self.assertNotEqual(second["after"]["loss"], first["after"]["loss"])
 
     def test_clipping(self):
         free = self.round("free", "--steps", "4")

@@ -180,6 +180,36 @@ static void test_dirichlet_variance(void **state) {
     expect_close(squares - sum * sum, 0.125, 0, 0.01); /* 1 / (4 (2 a + 1)) */
 }
 
+/* Each sample is in one part; another site holds out others. */
+static void test_hold_out(void **state) {
+    enum { COUNT = 11, HELD = 3 };
+    uint32_t sample[COUNT];
+    uint32_t held[2][COUNT + 1];
+    uint32_t rest[COUNT + 1];
+    rp_arena scratch;
+    (void)state;
+    rp_arena_init(&scratch, "hold out", 0);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        sample[i] = 10 * i;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t at[2] = {0};
+        memset(held[k], 0xff, sizeof held[k]);
+        memset(rest, 0xff, sizeof rest);
+        expect_ok(rp_partition_hold_out(&scratch, sample, COUNT, 0.3, 5, k ? "site-1" : "site-0",
+                                        held[k], rest));
+        for (uint32_t i = 0; i < COUNT; i++) { /* both ascend, as the samples do */
+            const bool out = held[k][at[0]] == sample[i];
+            assert_true(out || rest[at[1]] == sample[i]);
+            at[out ? 0 : 1]++;
+        }
+        assert_int_equal(at[0], HELD);
+        assert_int_equal(held[k][HELD], UINT32_MAX);
+    }
+    assert_memory_not_equal(held[0], held[1], HELD * sizeof **held);
+    rp_arena_finish(&scratch);
+}
+
 static void test_refusals(void **state) {
     static const char *const bad[] = {"",           "iid:1",        "dirichlet",
                                       "dirichlet:", "dirichlet:0",  "dirichlet:nan",
@@ -306,6 +336,18 @@ static void test_site(void **state) {
     assert_memory_equal(data.part[RP_SPLIT_TRAIN], second, sizeof second);
     assert_memory_equal(data.part[RP_SPLIT_VALIDATION], held, sizeof held);
     rp_data_close(&data);
+    /* a run folder's run.yaml has the key's default */
+    expect_ok(open_data(&data,
+                        "{set: glyphs, train: 12, test: 4, validation: 0, site: {split: "
+                        "%/split.json, name: right}}",
+                        NULL, true));
+    assert_int_equal(data.count[RP_SPLIT_VALIDATION], 2);
+    rp_data_close(&data);
+    expect_err(open_data(&data,
+                         "{set: glyphs, train: 12, test: 4, validation: 2, site: {split: "
+                         "%/split.json, name: right}}",
+                         NULL, true),
+               RP_ERR_USAGE);
     open_site(&data, "name: other", RP_ERR_USAGE, "from 'left' to 'right'");
     open_site(&data, "name: left, more: 1", RP_ERR_USAGE, "more");
     write_example("0000000000000000");
@@ -349,6 +391,7 @@ int main(void) {
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_dirichlet),
         cmocka_unit_test(test_dirichlet_variance),
+        cmocka_unit_test(test_hold_out),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test_setup_teardown(test_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_refusals, setup, teardown),

@@ -100,7 +100,7 @@ _ringpipe_options() {
     "keys untrust") echo --dir --quiet --verbose --help ;;
     "data fetch") echo --to --from --format --quiet --verbose --help ;;
     "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
-    "data split") echo --sites --by --seed --least --out --set --yes --format --quiet --verbose --help ;;
+    "data split") echo --sites --by --seed --least --validation --out --set --yes --format --quiet --verbose --help ;;
     "import") echo --out --weights --shape --names --freeze --untie --tied --accept-folded --no-fuse --check --yes --format --quiet --verbose --help ;;
     "export") echo --out --weights --opset --train --merge --input --classes --tokens --yes --format --quiet --verbose --help ;;
     "inspect") echo --format --input --classes --shape --quiet --verbose --help ;;
@@ -196,6 +196,7 @@ _ringpipe_value() {
     *" --token-file") _ringpipe_files "*" "$3" ;;
     *" --tokens") : ;;
     *" --top") : ;;
+    *" --validation") : ;;
     *" --vocab") : ;;
     *" --wait") : ;;
     *" --warm") _ringpipe_files "yaml" "$3" ;;

@@ -389,6 +389,7 @@ complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l sites -x -d 'Number
 complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l by -x -d 'iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp'
 complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l seed -x -d 'Seed of what is drawn (default: 1)'
 complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l least -x -d 'Smallest number of samples of a site, for Dirichlet shares (default: 10)'
+complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l validation -x -d 'Share of each site\'s samples that is its validation part (default: 0)'
 complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l out -s o -r -k -a '(__fish_complete_suffix .json)' -d 'The file to write'
 complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Set a key of the run file; may be repeated'
 complete -c ringpipe -n '__ringpipe_verb_is "data split"' -l yes -s y -d 'Replace what exists without asking'
