@@ -185,9 +185,11 @@ const rp_option rp_cli_options[] = {
            NULL),
     VALUE(REAL, "clip", 0, "LENGTH", round.clip, 1000000000,
           "Longest difference from the given weights; 0: not limited (default)", NULL),
-    NUMBER("sites", "N", split.sites, RP_SITES_MAX, "Number of sites"),
+    NUMBER("sites", "N", split.sites, RP_SITES_MAX,
+           "Number of sites; with column:FILE the number of its names"),
     TEXT("by", "RULE", split.by,
-         "iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp"),
+         "iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp, "
+         "column:FILE"),
     NUMBER("least", "N", split.least, 1000000,
            "Smallest number of samples of a site, for Dirichlet shares (default: 10)"),
     VALUE(REAL, "validation", 0, "SHARE", split.validation, 1,
@@ -352,7 +354,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      "The files are texts in UTF-8. A run file takes the result as `tokens` of its data, and "
      "Hugging Face's tokenizers can load it.",
      rp_verb_data_bpe},
-    {"data split", "RUN.yaml", 1, 1, "sites! by seed least validation out:json! set yes format",
+    {"data split", "RUN.yaml", 1, 1, "sites by seed least validation out:json! set yes format",
      "Divide the training samples of a run's data set among sites",
      "The file lists the samples of each site. A run file takes one site's samples with `site: "
      "{split: FILE.json, name: site-0}` in its data. The table shows the samples of each class at "

@@ -53,6 +53,24 @@ class Sites(program.Case):
             self.assertEqual(sum(told["classes"]), len(train))
             self.assertEqual((train, held), (sorted(train), sorted(held)))
 
+    def test_natural_ids(self):
+        names = [f"user-{i * i % 5}" for i in range(256)]
+        (self.dir / "ids").write_text("\n".join(names) + "\n")
+        answer, file = self.split("--by", "column:ids")
+        self.assertEqual((file["rule"], [site["name"] for site in file["sites"]]),
+                         ("column", ["user-0", "user-1", "user-4"]))
+        self.assertEqual([site["samples"] for site in answer["sites"]],
+                         [names.count(f"user-{k}") for k in (0, 1, 4)])
+        self.assertEqual(file["sites"][1]["train"][:2], [1, 4])
+        words = ("data", "split", self.run_file(RUN), "--by", "column:ids", "--out", "other.json")
+        self.assertIn("names 3 sites, found 2", self.refused(*words, "--sites", "2"))
+        for lines, part in ((names[1:], "256 training samples, found 255"),
+                            (names + ["user-1"], "ids:257: expected the end"),
+                            (["a b"] + names[1:], "ids:1: expected the name of a site"),
+                            (["x" * 65] + names[1:], "ids:1: expected the name")):
+            (self.dir / "ids").write_text("\n".join(lines))
+            self.assertIn(part, self.refused(*words))
+
     def test_refusals(self):
         self.split("--sites", "2")
         self.assertIn("below 1", self.refused("data", "split", self.run_file(RUN), "--sites", "2",

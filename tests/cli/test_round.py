@@ -316,6 +316,38 @@ class Rules(Case):
                                given="centre.safetensors", number=2)
             self.assertEqual(again["out"], answer["out"])
 
+    def test_drift_ends_at_the_optimum(self):
+        """Two sites, the loss of each a parabola over one weight: with a drift they meet at the
+        optimum of both, from which a round without it leads away."""
+        (self.dir / "line.yaml").write_text(
+            "input: [1]\nlayers:\n  - {name: fc, kind: dense, out: 1, bias: false}\n")
+        sites = ((0.75 ** 0.5, 1.0), (0.5, -1.0))  # x and the weight that gives the target
+        for k, (x, least) in enumerate(sites):
+            (self.dir / f"{k}.csv").write_text(f"{x:.9f},{x * least:.9f}\n" * 2)
+            (self.dir / f"line-{k}.yaml").write_text(
+                f"model: line.yaml\ndata: {{set: table, path: {k}.csv, normalise: none}}\n"
+                "ring: {boards: 1}\ntrain: {epochs: 2, batch: 2}\nloss: mse\n"
+                "optimizer: {kind: sgd, lr: 0.4}\nschedule: gpipe\n")
+        best = sum(x * x * least for x, least in sites) / sum(x * x for x, _ in sites)
+
+        def average(name, number, centre, *more):
+            write_tensors(self.dir / "centre.safetensors",
+                          {"fc.weight": ("F32", [1, 1], struct.pack("<f", centre))})
+            ends = []
+            for k in range(2):
+                out = f"{name}-{k}-{number}"
+                state = ("--state", f"state-{k}") if more else ()
+                self.ringpipe("round", f"line-{k}.yaml", "--in", "centre.safetensors", "--out",
+                              out, "--round", number, "--steps", "2", *more, *state)
+                ends.append(self.weights(out)["fc.weight"][0])
+            return sum(ends) / 2
+
+        centre = 1.0
+        for number in range(1, 13):
+            centre = average("drift", number, centre, "--drift")
+        self.assertAlmostEqual(centre, best, delta=1e-6)
+        self.assertGreater(abs(average("plain", 1, centre) - best), 0.03)
+
     def test_kept_layers(self):
         rules = ("--steps", "2", "--keep", "fc3*", "--state", "s")
         first = self.round("k1", *rules, number=1)

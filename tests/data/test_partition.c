@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "data/partition.h"
+#include "data/site_ids.h"
 #include "fixture.h"
 
 enum { ALL = 997, CLASSES = 10, SITES = 8 };
@@ -273,6 +274,41 @@ static void test_file(void **state) {
     assert_null(rp_split_list_find(&list, "middle"));
 }
 
+static void refuse_ids(const char *text, size_t bytes, const char *part) {
+    rp_site_ids ids;
+    FILE *file = fopen(in_folder("ids"), "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, bytes, file), bytes);
+    assert_int_equal(fclose(file), 0);
+    expect_err(rp_site_ids_read(&arena, in_folder("ids"), 3, &ids), RP_ERR_USAGE);
+    if (!strstr(rp_err_message(), part)) {
+        fail_msg("'%s' is not in '%s'", part, rp_err_message());
+    }
+}
+
+static void test_ids(void **state) {
+    static const char zero[] = "a\0b\nc\nd\n";
+    char lines[300];
+    rp_site_ids ids;
+    (void)state;
+    write_text("ids", "b\r\na.1\nb\n\n");
+    expect_ok(rp_site_ids_read(&arena, in_folder("ids"), 3, &ids));
+    assert_int_equal(ids.sites, 2);
+    assert_string_equal(ids.name[0], "a.1");
+    assert_string_equal(ids.name[1], "b");
+    assert_memory_equal(ids.site, ((const uint32_t[]){1, 0, 1}), 3 * sizeof *ids.site);
+    write_text("ids", "a\na\na"); /* without an end of line */
+    expect_ok(rp_site_ids_read(&arena, in_folder("ids"), 3, &ids));
+    assert_int_equal(ids.sites, 1);
+    refuse_ids("a\nb\n", 4, "each of 3 training samples, found 2");
+    refuse_ids("a\nb\nc\nd\n", 8, "ids:4: expected the end");
+    refuse_ids("a\n\nc\n", 5, "ids:2: expected the name");
+    refuse_ids(zero, sizeof zero - 1, "ids:1: expected the name");
+    memset(lines, 'x', sizeof lines);
+    refuse_ids(lines, sizeof lines, "ids:1: expected the name");
+    expect_err(rp_site_ids_read(&arena, in_folder("none"), 3, &ids), RP_ERR_IO);
+}
+
 static void refuse_file(const char *sites, const char *part) {
     rp_split_list list;
     FILE *file = fopen(in_folder("split.json"), "w");
@@ -394,6 +430,7 @@ int main(void) {
         cmocka_unit_test(test_hold_out),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test_setup_teardown(test_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ids, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_site, setup, teardown),
         cmocka_unit_test_setup_teardown(test_site_validation, setup, teardown),
