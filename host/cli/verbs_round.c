@@ -409,10 +409,16 @@ fail:
     return err;
 }
 
-/* Saves what the site keeps for its next round. */
-static rp_err save_state(const site_round *r) {
+/* Does the site keep anything for its next round? */
+static bool keeps_state(const site_round *r) {
     const rp_round_rules *rules = &r->asked.rules;
-    const rp_site_state state = {.rules = rules,
+    return rules->keep_count > 0 || rules->drift || rules->keeps_optimizer;
+}
+
+/* Saves what the site keeps for its next round. The newest checkpoint is that of the last step,
+ * because a finished run that is resumed makes it again if it is damaged. */
+static rp_err save_state(const site_round *r) {
+    const rp_site_state state = {.rules = &r->asked.rules,
                                  .folder = r->args->round.state,
                                  .site = r->asked.site,
                                  .round = r->asked.round,
@@ -420,8 +426,7 @@ static rp_err save_state(const site_round *r) {
                                  .optimizer = r->run.optim.kind->name,
                                  .updates = r->updates,
                                  .rates = r->rates};
-    const bool keeps = rules->keep_count > 0 || rules->drift || rules->keeps_optimizer;
-    return keeps ? rp_site_save_state(r->arena, &state) : RP_OK;
+    return rp_site_save_state(r->arena, &state);
 }
 
 static double real_of(const json_t *object, const char *key) {
@@ -526,11 +531,11 @@ static rp_err make_answer(site_round *r, const json_t *before) {
     RP_TRY(make_start(r));
     RP_TRY(evaluate_start(r));
     RP_TRY(partial ? RP_OK : train(r, &partial));
-    RP_TRY(find_newest(r));
+    RP_TRY(partial || keeps_state(r) ? find_newest(r) : RP_OK);
+    RP_TRY(keeps_state(r) ? save_state(r) : RP_OK);
     if (partial) { /* the weights of its newest checkpoint, or those of the start */
         r->trained = r->newest ? r->newest : r->begin;
     }
-    RP_TRY(save_state(r));
     err = write_answer(r, partial, now_s() - began);
 fail:
     return err;

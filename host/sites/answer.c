@@ -74,9 +74,12 @@ static json_t *json_of(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "after", after, good);
     rp_json_put(object, "delta_norm", rp_json_of_real(answer->difference.norm), good);
     rp_json_put(object, "clipped", json_boolean(answer->difference.clipped), good);
+    /* momentum of earlier rounds is in no formula */
+    const bool known = !(answer->start->optimizer && answer->momentum > 0);
     rp_json_put(object, "norm_a",
-                rp_json_of_real(rp_round_norm_a(answer->loss.steps, answer->momentum,
-                                                answer->lr * asked->rules.anchor)),
+                rp_json_of_real(known ? rp_round_norm_a(answer->loss.steps, answer->momentum,
+                                                        answer->lr * asked->rules.anchor)
+                                      : NAN),
                 good);
     rp_json_put(object, "seconds",
                 json_pack("{s:f, s:f}", "start", answer->start_s, "train", answer->train_s), good);

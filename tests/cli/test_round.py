@@ -375,6 +375,7 @@ class Rules(Case):
         self.assertEqual(self.round("o1", *rules, number=1)["optimizer"]["state"], "fresh")
         answer = self.round("o2", *rules, number=2, given="o1/weights.safetensors")
         self.assertEqual(answer["optimizer"]["state"], "kept")
+        self.assertIsNone(answer["norm_a"])
         self.round("f2", "--steps", "1", number=2, given="o1/weights.safetensors")
         x, y = values(self.dir / "w/weights.safetensors"), self.weights("o1")
         self.expect_differences(self.weights("o2"), self.weights("f2"),
@@ -393,6 +394,14 @@ class Rules(Case):
         checkpoint.unlink()
         again = self.round("a2", *adam, "--steps", "5", number=2, given="a1/weights.safetensors")
         self.assertEqual(again["out"], want["out"])
+        # A damaged checkpoint is made again before the state is saved.
+        kept = (self.dir / "t/round-0000000002.safetensors").read_bytes()
+        newest = sorted((self.dir / "a2/run/checkpoint").glob("*.safetensors"))[-1]
+        newest.write_bytes(newest.read_bytes()[:-4])
+        (self.dir / "a2/round.json").unlink()
+        again = self.round("a2", *adam, "--steps", "5", number=2, given="a1/weights.safetensors")
+        self.assertEqual(again["out"], want["out"])
+        self.assertEqual((self.dir / "t/round-0000000002.safetensors").read_bytes(), kept)
         self.refuse("'sgd'", "x", 3, *rules[2:4], "--state", "t")
 
     def refuse(self, part, out, number, *more):
