@@ -444,6 +444,21 @@ static uint64_t link_bytes(const json_t *summary) {
     return (uint64_t)bytes;
 }
 
+/* NAN: a board does not report its energy. */
+static double joules_of(const json_t *summary) {
+    const json_t *stages = json_object_get(summary, "stage");
+    double joules = 0;
+    bool known = json_array_size(stages) > 0;
+    size_t i;
+    const json_t *stage;
+    json_array_foreach(stages, i, stage) {
+        const double own = real_of(stage, "energy_j");
+        joules += own;
+        known = known && own > 0;
+    }
+    return known ? joules : (double)NAN;
+}
+
 /* The given weights are read again for the answer, so they may not have changed. */
 static rp_err check_given(const site_round *r) {
     char digest[RP_SITES_DIGEST];
@@ -460,6 +475,7 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
                               .start = &r->start,
                               .loss = {.first = NAN, .mean = NAN, .last = NAN},
                               .partial = partial,
+                              .joules = NAN,
                               .held = r->run.data.count[RP_SPLIT_TRAIN],
                               .optimizer = r->run.optim.kind->name,
                               .lr = r->run.optim.lr,
@@ -484,6 +500,7 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
     answer.train_s = real_of(summary, "seconds");
     answer.start_s = seconds > answer.train_s ? seconds - answer.train_s : 0;
     answer.ring_bytes = link_bytes(summary);
+    answer.joules = joules_of(summary);
     answer.after = json_object_get(summary, "validation");
     answer.after = answer.after ? answer.after : json_object_get(summary, "eval");
     RP_TRY(check_given(r));

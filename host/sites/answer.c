@@ -84,6 +84,7 @@ static json_t *json_of(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "seconds",
                 json_pack("{s:f, s:f}", "start", answer->start_s, "train", answer->train_s), good);
     rp_json_put(object, "bytes", json_pack("{s:I}", "ring", (json_int_t)answer->ring_bytes), good);
+    rp_json_put(object, "joules", rp_json_of_real(answer->joules), good);
     rp_json_put(object, "optimizer", json_of_optimizer(answer, good), good);
     rp_json_put(object, "anchor", rp_json_of_real(asked->rules.anchor), good);
     rp_json_put(object, "state", json_of_state(answer, good), good);

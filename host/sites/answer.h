@@ -22,6 +22,7 @@ typedef struct {
     const rp_site_start *start;
     double start_s, train_s;
     uint64_t ring_bytes;   /* on the links of the ring */
+    double joules;         /* that the boards drew; NAN: unknown */
     const char *optimizer; /* kind */
     double lr, momentum;
     char out[RP_SITES_DIGEST]; /* of the round's weights */

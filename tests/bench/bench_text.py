@@ -54,7 +54,7 @@ def read_classes(folder, length, most):
     """Ids of texts, cut or padded with 0, and classes, as the data set `tsv` makes them."""
     rows = {}
     for part in ("train", "test"):
-        lines = (Path(folder) / f"{part}.tsv").read_text().splitlines()
+        lines = (Path(folder) / f"{part}.tsv").read_text().split("\n")[:-1]
         rows[part] = [line.split("\t")[:2] for line in lines]
     split = re.compile(r"\w+|[^\w\s]").findall
     counts = collections.Counter(word for text, _ in rows["train"] for word in split(text))

@@ -199,6 +199,7 @@ static void test_answer(void **state) {
                                     .held = 812,
                                     .loss = {.steps = 50, .first = 2, .mean = NAN, .last = 1},
                                     .difference = {.norm = 0.25},
+                                    .joules = 12.5,
                                     .optimizer = "sgd",
                                     .lr = 0.1,
                                     .out = "00112233445566"};
@@ -210,6 +211,7 @@ static void test_answer(void **state) {
     expect_ok(rp_round_read_answer(folder, &got));
     assert_string_equal(json_string_value(json_object_get(got, "status")), "finished");
     assert_int_equal(json_integer_value(json_object_get(got, "held")), 812);
+    expect_close(json_number_value(json_object_get(got, "joules")), 12.5, 0, 0);
     assert_true(json_is_null(json_object_get(json_object_get(got, "loss"), "mean")));
     assert_null(json_object_get(got, "split"));
     expect_close(json_number_value(json_object_get(got, "norm_a")), 50, 0, 0);
