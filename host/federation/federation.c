@@ -213,7 +213,7 @@ static bool is_finished(const rp_federation *f) {
 
 /* Removes what a kill after the last round's journal has left. */
 static void finish_round(rp_federation *f) {
-    rp_federation_log_row(f);
+    rp_federation_mend_log(f);
     for (uint32_t i = 0; i < f->sites && f->round > 0; i++) {
         rp_federation_remove_weights(f, f->round, &f->site[i]);
     }
@@ -273,7 +273,7 @@ rp_err rp_federation_close(rp_federation **taken) {
     }
     rp_child_kill(&f->scorer);
     rp_federation_leave_folder(f);
-    json_decref(f->row);
+    json_decref(f->rows);
     json_decref(f->score);
     rp_arena arena = f->arena; /* a copy, because the arena contains `f` */
     rp_arena_finish(&arena);

@@ -55,8 +55,8 @@ static json_t *json_of_run(const rp_federation *f, bool *good) {
     rp_json_put(root, "seconds", json_real(rp_federation_seconds(f)), good);
     rp_json_put(root, "virtual_s", json_real(f->virtual_s), good);
     rp_json_put(root, "loss", rp_json_of_real(f->loss), good);
-    if (f->row) {
-        rp_json_put(root, "row", json_incref(f->row), good);
+    if (f->rows) {
+        rp_json_put(root, "rows", json_incref(f->rows), good);
     }
     for (uint32_t i = 0; i < f->sites; i++) {
         *good = json_array_append_new(list, json_of_site(&f->site[i], good)) == 0 && *good;
@@ -114,7 +114,7 @@ static bool take_journal(const json_t *root, rp_federation *f) {
     good = good && f->seconds >= 0 && f->virtual_s >= 0;
     if (good) {
         (void)snprintf(f->digest, sizeof f->digest, "%s", digest);
-        f->row = json_deep_copy(json_object_get(root, "row"));
+        f->rows = json_deep_copy(json_object_get(root, "rows"));
     }
     return good;
 }

@@ -101,9 +101,13 @@ static const char *status_of(const rp_site *site) {
     }
 }
 
-static json_t *json_of_site(const rp_site *site, bool *good) {
+/* A line about a site. */
+static json_t *json_of_site(const rp_federation *f, const rp_site *site, bool *good) {
     const rp_site_answer *answer = &site->answer;
     json_t *object = json_object();
+    rp_json_put(object, "event", json_string("site"), good);
+    rp_json_put(object, "step", rp_json_of_whole(f->round), good);
+    rp_json_put(object, "round", rp_json_of_whole(f->round), good);
     rp_json_put(object, "site", json_string(site->name), good);
     rp_json_put(object, "status", json_string(status_of(site)), good);
     if (site->condition != RP_SITE_DONE) {
@@ -128,30 +132,33 @@ static double samples_per_s(const rp_federation *f) {
                                    : (double)NAN;
 }
 
-rp_err rp_federation_make_row(rp_federation *f) {
-    bool good = true;
+static json_t *json_of_round(const rp_federation *f, bool *good) {
     json_t *row = json_object();
-    json_t *sites = json_array();
-    rp_json_put(row, "step", rp_json_of_whole(f->round), &good);
-    rp_json_put(row, "epoch", rp_json_of_whole(f->round - 1), &good);
-    rp_json_put(row, "loss", rp_json_of_real(f->loss), &good);
-    rp_json_put(row, "samples_per_s", rp_json_of_real(samples_per_s(f)), &good);
-    rp_json_put(row, "round", rp_json_of_whole(f->round), &good);
+    rp_json_put(row, "step", rp_json_of_whole(f->round), good);
+    rp_json_put(row, "epoch", rp_json_of_whole(f->round - 1), good);
+    rp_json_put(row, "loss", rp_json_of_real(f->loss), good);
+    rp_json_put(row, "samples_per_s", rp_json_of_real(samples_per_s(f)), good);
+    rp_json_put(row, "round", rp_json_of_whole(f->round), good);
+    rp_json_put(row, "sites", rp_json_of_whole(rp_federation_count(f, RP_SITE_DONE)), good);
+    rp_json_put(row, "asked", rp_json_of_whole(f->asked), good);
+    rp_json_put(row, "digest", json_string(f->digest), good);
+    rp_json_put(row, "time_s", rp_json_of_real(rp_federation_seconds(f)), good);
+    return row;
+}
+
+rp_err rp_federation_make_rows(rp_federation *f) {
+    bool good = true;
+    json_t *rows = json_array();
     for (uint32_t i = 0; i < f->sites; i++) {
         if (f->site[i].condition != RP_SITE_IDLE) {
-            good = json_array_append_new(sites, json_of_site(&f->site[i], &good)) == 0 && good;
+            good = json_array_append_new(rows, json_of_site(f, &f->site[i], &good)) == 0 && good;
         }
     }
-    rp_json_put(row, "sites", sites, &good);
-    rp_json_put(row, "digest", json_string(f->digest), &good);
-    rp_json_put(row, "time_s", rp_json_of_real(rp_federation_seconds(f)), &good);
-    if (!good) {
-        json_decref(row);
-        return rp_fail(RP_ERR_MEMORY, "no memory for the log of round %" PRIu64, f->round);
-    }
-    json_decref(f->row);
-    f->row = row;
-    return RP_OK;
+    good = json_array_append_new(rows, json_of_round(f, &good)) == 0 && good;
+    json_decref(f->rows);
+    f->rows = rows;
+    return good ? RP_OK
+                : rp_fail(RP_ERR_MEMORY, "no memory for the log of round %" PRIu64, f->round);
 }
 
 static void show_round(rp_federation *f) {
@@ -176,35 +183,52 @@ static void show_round(rp_federation *f) {
     (void)fflush(file);
 }
 
-/* Is the newest round in the log? */
-static bool has_row(const rp_federation *f) {
-    rp_arena arena;
+/* Looks for the lines of the newest round at the end of the log. *at: where the first of them is,
+ * or the end. Returns whether they are complete: the line of the round is the last one. */
+static bool find_rows(const rp_federation *f, rp_arena *arena, uint64_t *at) {
     char *text = NULL;
-    uint64_t end;
+    uint64_t end = 0;
     int64_t changed_ns;
-    bool found = false;
-    rp_arena_init(&arena, "log", 0);
-    if (rp_tail_read(&arena, f->log_path, TAIL_BYTES, &text, &end, &changed_ns) != RP_OK) {
-        text = NULL;
+    bool first = true;
+    bool whole = false;
+    if (rp_tail_read(arena, f->log_path, TAIL_BYTES, &text, &end, &changed_ns) != RP_OK) {
+        return true; /* it is left as it is */
     }
-    while (text && *text && !found) {
-        const size_t length = strcspn(text, "\n");
-        json_t *line = json_loadb(text, length, 0, NULL);
-        found = !json_object_get(line, "event") &&
-                json_equal(json_object_get(line, "round"), json_object_get(f->row, "round"));
+    const size_t bytes = strlen(text);
+    *at = end;
+    for (size_t done = 0; done < bytes;) {
+        const size_t length = strcspn(text + done, "\n");
+        json_t *line = json_loadb(text + done, length, 0, NULL);
+        const char *event = json_string_value(json_object_get(line, "event"));
+        const bool is_row = !event || strcmp(event, "site") == 0;
+        if (is_row && json_integer_value(json_object_get(line, "round")) == (json_int_t)f->round) {
+            *at = first ? end - bytes + done : *at;
+            first = false;
+            whole = whole || !event;
+        }
         json_decref(line);
-        text += length + (text[length] == '\n');
+        done += length + 1;
     }
-    rp_arena_finish(&arena);
-    return found;
+    return whole;
 }
 
-/* After a kill between the journal and the log the row is logged by the resume. */
-void rp_federation_log_row(rp_federation *f) {
-    if (!f->row || (f->closed == 0 && has_row(f))) {
-        return;
+/* After a kill between the journal and the log, or within these lines, the resume logs them. */
+void rp_federation_mend_log(rp_federation *f) {
+    rp_arena arena;
+    uint64_t at;
+    rp_arena_init(&arena, "log", 0);
+    if (f->rows && !find_rows(f, &arena, &at) && ftruncate(fileno(f->log), (off_t)at) == 0) {
+        rp_federation_log_rows(f);
     }
-    put_line(f, f->row);
+    rp_arena_finish(&arena);
+}
+
+void rp_federation_log_rows(rp_federation *f) {
+    size_t i;
+    const json_t *row;
+    json_array_foreach(f->rows, i, row) {
+        put_line(f, row);
+    }
     if (f->closed > 0) {
         show_round(f);
     }

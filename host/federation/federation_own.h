@@ -91,7 +91,7 @@ struct rp_federation {
     char digest[RP_CENTER_DIGEST];
     double seconds;   /* duration of earlier starts */
     double virtual_s; /* time on the clock of the trace when the next round begins */
-    json_t *row;      /* line of the log about the last closed round */
+    json_t *rows;     /* lines of the log about the last closed round, its own last */
 
     rp_federation_phase phase;
     int64_t now_ns, start_ns;
@@ -121,7 +121,7 @@ rp_err rp_federation_write_sites(rp_federation *f, const rp_runfile *run) RP_MUS
 /* Folder of a site's round. */
 void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_site *site,
                               char out[RP_FEDERATION_PATH]);
-/* Removes the weights of a site's round, which are averaged or came too late; the rest stays. */
+/* Removes the weights and traces of a site's round that is averaged or came too late. */
 void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const rp_site *site);
 /* Removes the folders of a round that is not closed, if there are any. errors IO */
 rp_err rp_federation_remove_round(const rp_federation *f, uint64_t round) RP_MUST_CHECK;
@@ -155,9 +155,11 @@ uint32_t rp_federation_count(const rp_federation *f, rp_site_condition condition
 /* Appends to the log; a line that a kill has cut off is removed. errors IO */
 rp_err rp_federation_open_log(rp_federation *f) RP_MUST_CHECK;
 rp_err rp_federation_log_event(rp_federation *f, const rp_run_event *event) RP_MUST_CHECK;
-/* Makes f->row of the round that closes, and logs it later. errors MEMORY */
-rp_err rp_federation_make_row(rp_federation *f) RP_MUST_CHECK;
-void rp_federation_log_row(rp_federation *f);
+/* Makes f->rows of the round that closes, to be logged later. errors MEMORY */
+rp_err rp_federation_make_rows(rp_federation *f) RP_MUST_CHECK;
+void rp_federation_log_rows(rp_federation *f);
+/* Completes the log with f->rows of the journal, if a kill has prevented it. */
+void rp_federation_mend_log(rp_federation *f);
 void rp_federation_log_score(rp_federation *f);
 
 /* federation_summary.c: writes summary.json and the result. errors IO */

@@ -307,10 +307,10 @@ static rp_err close_round(rp_federation *f) {
     f->closed++;
     note_round(f);
     f->virtual_s += f->keys.trace_s;
-    RP_TRY(rp_federation_make_row(f));
+    RP_TRY(rp_federation_make_rows(f));
     RP_TRY(rp_federation_write_journal(f));
     RP_TRY(rp_federation_place_files(f));
-    rp_federation_log_row(f);
+    rp_federation_log_rows(f);
     RP_TRY(end_late(f));
     remove_weights(f);
     f->round_ns = 0;

@@ -59,6 +59,16 @@ class Sites(program.Case):
     def rounds(self, out):
         return [line for line in self.lines(out) if "digest" in line]
 
+    def members(self, out):
+        """[lines of the sites] by round."""
+        found = {}
+        for line in self.events(out, "site"):
+            found.setdefault(line["round"], []).append(line)
+        return [found[number] for number in sorted(found)]
+
+    def names(self, out):
+        return [[site["site"] for site in sites] for sites in self.members(out)]
+
     def events(self, out, name):
         return [line for line in self.lines(out) if line.get("event") == name]
 
@@ -81,20 +91,21 @@ class Sites(program.Case):
         self.assertEqual(json.loads(said), summary)
         self.assertEqual((summary["status"], summary["steps"], summary["rule"]),
                          ("finished", 3, "fedavg"))
-        self.assertEqual(summary["samples"], sum(site["samples"] for line in self.rounds("a")
-                                                 for site in line["sites"]))
+        self.assertEqual(summary["samples"], sum(site["samples"] for sites in self.members("a")
+                                                 for site in sites))
         self.assertEqual(summary["eval"]["samples"], 64)
         self.assertEqual(self.bits("a"), self.bits("b"))
         self.assertEqual(len(set(self.bits("a"))), 3)
         self.assertTrue((self.dir / "a/weights.safetensors").read_bytes() ==
                         (self.dir / "b/weights.safetensors").read_bytes())
         # Each round has a row of each site, in the order of the split file.
-        for line in self.rounds("a"):
-            self.assertEqual([site["site"] for site in line["sites"]], NAMES)
-            for site in line["sites"]:
+        self.assertEqual(self.names("a"), [NAMES] * 3)
+        for line, sites in zip(self.rounds("a"), self.members("a")):
+            self.assertEqual((line["sites"], line["asked"]), (3, 3))
+            for site in sites:
                 self.assertEqual((site["status"], site["steps"], site["held"]),
                                  ("finished", 4, self.held[site["site"]]))
-            loss = sum(site["loss"] * site["held"] for site in line["sites"]) / 384
+            loss = sum(site["loss"] * site["held"] for site in sites) / 384
             self.assertAlmostEqual(line["loss"], loss, places=6)
         self.assertEqual([line["step"] for line in self.rounds("a")], [1, 2, 3])
         self.assertEqual([line["step"] for line in self.events("a", "eval")], [1, 2, 3])
@@ -191,10 +202,12 @@ class Sites(program.Case):
         (folder / "center.safetensors").rename(folder / "next-center.safetensors")
         shutil.copy(self.dir / "whole/center.safetensors", folder / "center.safetensors")
         log = folder / "log.jsonl"
-        log.write_text("".join(line for line in log.read_text().splitlines(keepends=True)
-                               if '"round":2' not in line) + '{"step":2,"lo')
+        text = log.read_text()
+        log.write_text(text[:text.index('{"event":"site","step":2,"round":2,"site":"site-1"')] +
+                       '{"step":2,"lo')
         self.ringpipe("resume", "two", "--set", "sites.rounds=3", seconds=200)
         self.assertEqual(self.bits("two"), self.bits("whole"))
+        self.assertEqual(self.names("two"), [NAMES] * 3)
         # Before the journal: a centre of a round that was never closed is removed.
         shutil.copy(self.dir / "whole/center.safetensors", folder / "next-center.safetensors")
         journal = json.loads((folder / "federation.json").read_text())
@@ -232,7 +245,7 @@ class Sites(program.Case):
 
     def test_sample(self):
         self.train("a", *self.sets(count=2), "--set", "train.eval_epochs=0")
-        members = [[site["site"] for site in line["sites"]] for line in self.rounds("a")]
+        members = self.names("a")
         self.assertTrue(all(len(names) == 2 for names in members))
         self.train("b", *self.sets(count=2), "--set", "train.eval_epochs=0")
         self.assertEqual(self.bits("a"), self.bits("b"))
@@ -246,13 +259,12 @@ class Sites(program.Case):
         (self.dir / "trace.json").write_text(json.dumps(trace))
         self.train("a", *self.sets(availability="{trace: trace.json, seconds: 30}", rounds=4),
                    "--set", "train.eval_epochs=0")
-        members = [[site["site"] for site in line["sites"]] for line in self.rounds("a")]
+        members = self.names("a")
         self.assertEqual(members, [NAMES, ["site-0", "site-2"], ["site-0", "site-2"], NAMES])
         # All three are needed: the clock goes on to 90 s, and the run says for whom it waits.
         self.train("b", *self.sets(availability="{trace: trace.json, seconds: 30}", rounds=2,
                                    take="{least: 3}"), "--set", "train.eval_epochs=0")
-        self.assertEqual([[site["site"] for site in line["sites"]] for line in self.rounds("b")],
-                         [NAMES, NAMES])
+        self.assertEqual(self.names("b"), [NAMES, NAMES])
         missing = self.events("b", "missing")
         self.assertEqual([(line["round"], line["least"], line["sites"]) for line in missing],
                          [(2, 3, "site-1")])
@@ -264,19 +276,58 @@ class Sites(program.Case):
         self.run_file(slow, "slow.yaml")
         self.train("a", *self.sets(files="{site-2: slow.yaml}", take="{least: 2, wait: 8}",
                                    rounds=1, at_once=3), "--set", "train.eval_epochs=0")
-        line = self.rounds("a")[0]
-        self.assertEqual([(site["site"], site["status"]) for site in line["sites"]],
+        self.assertEqual([(site["site"], site["status"]) for site in self.members("a")[0]],
                          [("site-0", "finished"), ("site-1", "finished"), ("site-2", "late")])
         self.assertEqual([late["site"] for late in self.events("a", "late")], ["site-2"])
         self.assertEqual([site["late"] for site in self.summary("a")["sites"]], [0, 0, 1])
 
     def test_site_away(self):
-        """A ring that cannot start: named at once, tried again, left out."""
-        away = RUN[:RUN.index("sites:")].replace("ring: {boards: 2}",
-                                                 "ring: {boards: 2, board: missing}")
-        self.run_file(away, "away.yaml")
-        _, err = self.train("a", *self.sets(files="{site-1: away.yaml}"), code=2)
-        self.assertIn("away.yaml", err)
+        """A site that fails again and again is named each time, and then left out."""
+        process = self.start("train", self.file, "--out", "a", "--set", "train.eval_epochs=0",
+                             *self.sets(take="{least: 2}", rounds=1))
+        path = self.dir / "a/rounds/1/site-1/run/controller.json"
+        killed = set()
+
+        def kill():
+            try:
+                owner = json.loads(path.read_text())["pid"]
+            except (OSError, ValueError):
+                return self.events("a", "lost")
+            if owner not in killed:
+                killed.add(owner)
+                os.kill(owner, signal.SIGKILL)
+            return self.events("a", "lost")
+
+        lost = self.wait_for("a site that is left out", kill, 120, process)
+        self.assertEqual((lost[0]["site"], lost[0]["tries"]), ("site-1", 6))
+        self.finish(process, seconds=100)
+        self.assertEqual([line["site"] for line in self.events("a", "away")], ["site-1"] * 5)
+        self.assertEqual([(site["site"], site["status"]) for site in self.members("a")[0]],
+                         [("site-0", "finished"), ("site-1", "failed"), ("site-2", "finished")])
+        self.assertEqual([site["failed"] for site in self.summary("a")["sites"]], [0, 1, 0])
+
+    def test_least_not_met(self):
+        """Too few sites are left: the run names the missing ones and ends; a resume asks again."""
+        self.train("whole", "--set", "train.eval_epochs=0", *self.sets(rounds=1))
+        process = self.start("train", self.file, "--out", "a", "--set", "train.eval_epochs=0",
+                             *self.sets(rounds=1))
+        done = self.dir / "a/rounds/1/site-0/round.json"
+        self.wait_for("a site that is done", done.exists, 120, process)
+        # What a site has sent is no longer what its round.json tells.
+        weights = self.dir / "a/rounds/1/site-0/weights.safetensors"
+        raw = bytearray(weights.read_bytes())
+        raw[-1] ^= 1
+        process.send_signal(signal.SIGINT)
+        self.finish(process, code=130, seconds=150)
+        kept = weights.read_bytes()
+        weights.write_bytes(raw)
+        _, err = self.ringpipe("resume", "a", code=3, seconds=150)
+        self.assertIn("missing: site-0", err)
+        self.assertIn("site-0", self.events("a", "refused")[0]["site"])
+        self.assertEqual(self.summary("a")["status"], "failed")
+        weights.write_bytes(kept)
+        self.ringpipe("resume", "a", seconds=150)
+        self.assertEqual(self.bits("a"), self.bits("whole"))
 
     # ---- what is refused ----
 
@@ -339,12 +390,35 @@ class Sites(program.Case):
     def test_reports(self):
         """Other verbs accept the folder."""
         self.train("runs/a", "--set", "train.eval_epochs=0")
-        said, _ = self.ringpipe("ps", "runs", "--all")
-        self.assertIn("step 3 of 3", said)
+        said, _ = self.ringpipe("ps", "runs")
+        self.assertRegex(said, r"finished +3/3")
         said, _ = self.ringpipe("log", "runs/a")
-        self.assertIn("step 3", said)
+        self.assertIn("finished: step 3 of 3", said)
         said, _ = self.ringpipe("view", "--text", "runs/a")
-        self.assertIn("mlp", said)
+        self.assertIn("step 3 of 3", said)
+
+
+    def test_lab(self):
+        """A comparison varies the rule."""
+        self.run_file("base: run.yaml\nseeds: [1]\nbaseline: fedavg\nmethods:\n  fedavg: {}\n"
+                      "  momentum: {sites.rule: {kind: fedavgm, lr: 0.7}}\n", "compare.yaml")
+        self.ringpipe("lab", "compare.yaml", "--out", "lab", seconds=200)
+        table = json.loads((self.dir / "lab/table.json").read_text())
+        self.assertEqual(table["runs_finished"], 2)
+        runs = {path.parent.name: json.loads(path.read_text()) for path in
+                (self.dir / "lab/runs").glob("*/summary.json")}
+        self.assertEqual(sorted(run["rule"] for run in runs.values()), ["fedavg", "fedavgm"])
+        self.assertEqual(len({run["center"]["digest"] for run in runs.values()}), 2)
+        self.assertIn("momentum", (self.dir / "lab/table.md").read_text())
+
+    def test_example(self):
+        """The example of the room runs, for two of its rounds."""
+        shutil.copy(program.SOURCE / "host/federation/glyphs.yaml", self.dir / "glyphs.yaml")
+        self.ringpipe("data", "split", "glyphs.yaml", "--sites", "4", "--by", "dirichlet:0.3",
+                      "--out", "four.json")
+        said, _ = self.ringpipe("train", "glyphs.yaml", "--set", "sites.split=four.json", "--out",
+                                "e", *self.sets(rounds=2), seconds=200)
+        self.assertIn("finished: 4 sites, 2 rounds", said)
 
 
 def expand(items):
