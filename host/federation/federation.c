@@ -143,7 +143,8 @@ static rp_err list_sites(rp_federation *f) {
     RP_TRY(RP_ARENA_NEW(&f->arena, (size_t)list.sites + 1, &f->site));
     RP_TRY(RP_ARENA_NEW(&f->arena, (size_t)list.sites + 1, &f->list));
     for (uint32_t i = 0; i < list.sites; i++) {
-        f->site[i] = (rp_site){.name = list.site[i].name, .index = i, .loss = (double)NAN};
+        f->site[i] = (rp_site){
+            .name = list.site[i].name, .index = i, .loss = (double)NAN, .accuracy = (double)NAN};
     }
     f->sites = list.sites;
     err = read_trace(&f->arena, &f->keys, &list, &f->trace);
@@ -183,11 +184,11 @@ static rp_err write_files(rp_federation *f, rp_runfile *run) {
     RP_TRY(rp_paths_make_absolute(&f->arena, run->root));
     RP_TRY(rp_config_replace(run->model_root, f->model_yaml));
     RP_TRY(rp_data_describe(&run->data, data));
+    RP_TRY(rp_config_replace(run->root, f->run_yaml));
     RP_TRY(rp_federation_write_sites(f, run));
     RP_TRY(f->options.set_count > 0 ? rp_federation_remove_round(f, f->round + 1) : RP_OK);
     RP_TRY(access(f->center, F_OK) == 0 ? RP_OK : rp_federation_begin_center(run, f->center));
-    RP_TRY(rp_federation_write_journal(f));
-    err = rp_config_replace(run->root, f->run_yaml);
+    err = rp_federation_write_journal(f);
 fail:
     return err;
 }

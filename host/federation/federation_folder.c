@@ -16,6 +16,22 @@
 
 enum { DEPTH = 16 };
 
+/* ---- removing -------------------------------------------------------------------------------- */
+
+static int remove_entry(const char *path, const struct stat *facts, int type, struct FTW *where) {
+    (void)facts;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+/* errors  IO; a folder that does not exist is removed already */
+static rp_err remove_tree(const char *path) {
+    return access(path, F_OK) != 0 || nftw(path, remove_entry, DEPTH, FTW_DEPTH | FTW_PHYS) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
 /* ---- taking it ------------------------------------------------------------------------------- */
 
 static rp_err name_folder(rp_federation *f) {
@@ -139,16 +155,41 @@ fail:
     return err;
 }
 
-/* Writes the run file of a site: `from` for its samples, with the model of the whole run. */
+/* A split file may give a site a validation part, which excludes this key; it is 0 here. */
+static rp_err drop_validation(rp_arena *arena, rp_node *root) {
+    const rp_node *data = rp_node_at(root, "data");
+    char *text;
+    char *set;
+    rp_err err = RP_OK;
+    if (rp_node_at(root, "data.validation")) {
+        RP_TRY(rp_config_text_without(arena, data, "validation", &text));
+        RP_TRY(rp_arena_printf(arena, &set, "data=%s", text));
+        RP_TRY(rp_config_set(arena, root, set));
+    }
+fail:
+    return err;
+}
+
+/* Writes the run file of a site: `from` for its samples, with the model of the whole run. If it
+ * changes, the site begins its open round again. */
 static rp_err write_site(rp_federation *f, rp_arena *arena, const rp_node *from,
                          const rp_site *site) {
+    char folder[RP_FEDERATION_PATH];
+    rp_node *before;
     rp_node *root;
     char *text;
     rp_err err;
     RP_TRY(rp_config_text_without(arena, from, "sites", &text));
     RP_TRY(rp_config_read_text(arena, text, strlen(text), site->run_yaml, &root));
     RP_TRY(rp_config_set(arena, root, "model=../model.yaml"));
+    RP_TRY(drop_validation(arena, root));
     RP_TRY(set_site(arena, root, f->keys.split, site->name));
+    RP_TRY(rp_config_read_file_if_any(arena, site->run_yaml, &before));
+    if (before && rp_node_same(before, root)) {
+        return RP_OK;
+    }
+    rp_federation_name_round(f, f->round + 1, site, folder);
+    RP_TRY(remove_tree(folder));
     err = rp_config_replace(root, site->run_yaml);
 fail:
     return err;
@@ -228,12 +269,14 @@ static rp_err check_names(const rp_federation *f) {
 
 rp_err rp_federation_write_sites(rp_federation *f, const rp_runfile *run) {
     uint32_t shared = 0;
+    rp_node *whole; /* with all defaults, so that it is the same for a resume */
     rp_err err;
     RP_TRY(check_names(f));
+    RP_TRY(rp_config_read_file(&f->arena, f->run_yaml, &whole));
     for (uint32_t i = 0; i < f->sites; i++) {
         const rp_node *file = find_file(f, f->site[i].name);
         RP_TRY(file ? write_own_site(f, run, file, &f->site[i])
-                    : write_site(f, &f->arena, run->root, &f->site[i]));
+                    : write_site(f, &f->arena, whole, &f->site[i]));
         RP_TRY(file || shared == 0 ? check_site(&f->site[i]) : RP_OK);
         shared += !file;
     }
@@ -248,13 +291,6 @@ void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_s
                               char out[RP_FEDERATION_PATH]) {
     (void)snprintf(out, RP_FEDERATION_PATH, "%.3900s/rounds/%" PRIu64 "/%.64s", f->folder, round,
                    site->name);
-}
-
-static int remove_entry(const char *path, const struct stat *facts, int type, struct FTW *where) {
-    (void)facts;
-    (void)type;
-    (void)where;
-    return remove(path);
 }
 
 void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const rp_site *site) {
@@ -273,10 +309,5 @@ void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const 
 rp_err rp_federation_remove_round(const rp_federation *f, uint64_t round) {
     char path[RP_FEDERATION_PATH];
     (void)snprintf(path, sizeof path, "%.3900s/rounds/%" PRIu64, f->folder, round);
-    if (access(path, F_OK) != 0) {
-        return RP_OK;
-    }
-    return nftw(path, remove_entry, DEPTH, FTW_DEPTH | FTW_PHYS) == 0
-               ? RP_OK
-               : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    return remove_tree(path);
 }

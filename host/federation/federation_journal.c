@@ -38,6 +38,7 @@ static json_t *json_of_site(const rp_site *site, bool *good) {
     }
     rp_json_put(object, "loss", rp_json_of_real(site->loss), good);
     rp_json_put(object, "seconds", rp_json_of_real(site->seconds), good);
+    rp_json_put(object, "accuracy", rp_json_of_real(site->accuracy), good);
     return object;
 }
 
@@ -97,6 +98,7 @@ static bool take_site(const json_t *object, rp_site *site) {
     }
     site->loss = real_of(object, "loss");
     site->seconds = real_of(object, "seconds");
+    site->accuracy = real_of(object, "accuracy");
     return good && isfinite(site->seconds);
 }
 

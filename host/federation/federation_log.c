@@ -110,6 +110,7 @@ static json_t *json_of_site(const rp_federation *f, const rp_site *site, bool *g
     rp_json_put(object, "round", rp_json_of_whole(f->round), good);
     rp_json_put(object, "site", json_string(site->name), good);
     rp_json_put(object, "status", json_string(status_of(site)), good);
+    rp_json_put(object, "late", rp_json_of_whole(site->late), good);
     if (site->condition != RP_SITE_DONE) {
         return object;
     }
@@ -120,6 +121,12 @@ static json_t *json_of_site(const rp_federation *f, const rp_site *site, bool *g
     rp_json_put(object, "delta_norm", rp_json_of_real(answer->delta_norm), good);
     rp_json_put(object, "seconds", rp_json_of_real(answer->seconds), good);
     rp_json_put(object, "up_bytes", rp_json_of_whole(answer->bytes), good);
+    if (isfinite(answer->before_loss)) {
+        rp_json_put(object, "before_loss", json_real(answer->before_loss), good);
+    }
+    if (isfinite(answer->accuracy)) {
+        rp_json_put(object, "before_accuracy", json_real(answer->accuracy), good);
+    }
     return object;
 }
 

@@ -30,7 +30,9 @@ typedef struct {
     uint64_t steps, samples, held;
     double loss; /* mean over the steps; NAN: unknown */
     double steps_weight, delta_norm, seconds;
-    uint64_t bytes; /* of its weights */
+    double accuracy, before_loss; /* of the round's start on the site's own validation part; NAN:
+                                     it has none */
+    uint64_t bytes;               /* of its weights */
 } rp_site_answer;
 
 typedef struct {
@@ -49,6 +51,7 @@ typedef struct {
     /* sums over the closed rounds, stored in federation.json */
     uint64_t rounds, late, failed, samples, up_bytes, down_bytes;
     double seconds, loss; /* loss of its last round; NAN: none yet */
+    double accuracy;      /* of its last round's start; NAN: unknown */
     uint64_t last_round;  /* in which it took part; 0: none */
 } rp_site;
 
@@ -116,7 +119,7 @@ rp_err rp_federation_begin_center(const rp_runfile *run, const char *path) RP_MU
 /* federation_folder.c: takes the run folder. errors USAGE, IO */
 rp_err rp_federation_take_folder(rp_federation *f) RP_MUST_CHECK;
 void rp_federation_leave_folder(rp_federation *f);
-/* Writes the run files of the sites. errors as rp_runfile_read(); IO */
+/* Writes the run files of the sites; run.yaml has been written. errors as rp_runfile_read(); IO */
 rp_err rp_federation_write_sites(rp_federation *f, const rp_runfile *run) RP_MUST_CHECK;
 /* Folder of a site's round. */
 void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_site *site,

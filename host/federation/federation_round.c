@@ -256,6 +256,7 @@ static void note_round(rp_federation *f) {
         site->seconds += isfinite(answer->seconds) ? answer->seconds : 0;
         site->up_bytes += answer->bytes;
         site->loss = answer->loss;
+        site->accuracy = answer->accuracy;
     }
     f->loss = loss / held;
 }

@@ -9,6 +9,7 @@
 #include "base/json_values.h"
 #include "base/replace.h"
 #include "federation/federation_own.h"
+#include "federation/spread.h"
 
 static json_t *json_of_site(const rp_site *site, bool *good) {
     json_t *object = json_object();
@@ -22,6 +23,30 @@ static json_t *json_of_site(const rp_site *site, bool *good) {
     rp_json_put(object, "up_bytes", rp_json_of_whole(site->up_bytes), good);
     rp_json_put(object, "down_bytes", rp_json_of_whole(site->down_bytes), good);
     return object;
+}
+
+/* Adds how the sites' accuracies differ, each of the newest centre that the site has scored on its
+ * own validation part. */
+static rp_err put_spread(const rp_federation *f, json_t *out, bool *good) {
+    rp_arena arena;
+    double *value;
+    rp_err err;
+    rp_arena_init(&arena, "spread", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, (size_t)f->sites + 1, &value));
+    for (uint32_t i = 0; i < f->sites; i++) {
+        value[i] = f->site[i].accuracy;
+    }
+    const rp_spread spread = rp_spread_of(value, f->sites);
+    if (spread.count > 0) {
+        rp_json_put(out, "site_accuracy",
+                    json_pack("{s:I, s:f, s:f, s:f}", "sites", (json_int_t)spread.count, "mean",
+                              spread.mean, "worst_decile", spread.worst_decile, "deviation",
+                              spread.deviation),
+                    good);
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
 }
 
 static void put_sites(const rp_federation *f, json_t *out, bool *good) {
@@ -64,6 +89,7 @@ static json_t *make_summary(const rp_federation *f, const char *status, bool *go
     rp_json_put(out, "center",
                 json_pack("{s:I, s:s}", "rounds", (json_int_t)f->round, "digest", f->digest), good);
     put_sites(f, out, good);
+    *good = put_spread(f, out, good) == RP_OK && *good;
     return out;
 }
 

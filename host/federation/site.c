@@ -82,9 +82,19 @@ static bool is_text(const json_t *object, const char *key, const char *wanted) {
     return text && strcmp(text, wanted) == 0;
 }
 
-static bool take_answer(const json_t *root, const rp_site *site, rp_site_answer *out) {
+/* The weights of the steps are unknown with an anchor and momentum; only fednova needs them. */
+static bool has_steps_weight(const rp_federation *f, const rp_site_answer *answer) {
+    return f->keys.rule.kind != RP_RULE_FEDNOVA ||
+           (answer->steps_weight >= 0 && isfinite(answer->steps_weight));
+}
+
+static bool take_answer(const rp_federation *f, const json_t *root, const rp_site *site,
+                        rp_site_answer *out) {
     const json_t *seconds = json_object_get(root, "seconds");
+    const json_t *before = json_object_get(root, "before");
     uint64_t round;
+    out->accuracy = real_of(before, "accuracy");
+    out->before_loss = real_of(before, "loss");
     out->partial = is_text(root, "status", "partial");
     out->loss = real_of(json_object_get(root, "loss"), "mean");
     out->steps_weight = real_of(root, "norm_a");
@@ -93,7 +103,7 @@ static bool take_answer(const json_t *root, const rp_site *site, rp_site_answer 
     return take_whole(root, "round", &round) && round == site->trains &&
            is_text(root, "site", site->name) && take_whole(root, "steps", &out->steps) &&
            take_whole(root, "samples", &out->samples) && take_whole(root, "held", &out->held) &&
-           out->held > 0 && out->steps_weight >= 0 && isfinite(out->steps_weight) &&
+           out->held > 0 && has_steps_weight(f, out) &&
            (out->partial || is_text(root, "status", "finished"));
 }
 
@@ -119,7 +129,7 @@ rp_err rp_site_read_answer(const rp_federation *f, rp_site *site) {
     rp_err err;
     rp_federation_name_round(f, site->trains, site, folder);
     RP_TRY(rp_round_read_answer(folder, &root));
-    if (!root || !take_answer(root, site, &site->answer)) {
+    if (!root || !take_answer(f, root, site, &site->answer)) {
         RP_TRY(rp_fail(RP_ERR_FORMAT,
                        "%s/round.json: expected the result of round %" PRIu64 " of site %s", folder,
                        site->trains, site->name));

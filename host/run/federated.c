@@ -22,8 +22,8 @@ static rp_err refuse_rule(const rp_node *node) {
         const char *name, *why;
     } missing[] = {
         {"gossip", "sites do not exchange weights with each other"},
-        {"scaffold", "use fedavg with the option --drift of `ringpipe round`"},
-        {"fedprox", "use fedavg with the option --anchor of `ringpipe round`"},
+        {"scaffold", "it changes how a site trains, not how weights are averaged"},
+        {"fedprox", "it changes how a site trains, not how weights are averaged"},
         {"fedadagrad", "use fedadam or fedyogi"},
         {"diloco", "use {kind: fedavgm, lr: 0.7, momentum: 0.9, nesterov: true, weights: equal}"},
         {"krum", "use median or trimmed-mean"},

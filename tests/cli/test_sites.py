@@ -2,9 +2,11 @@
 """A federated run: sites train in rounds, and a rule averages their weights."""
 import json
 import os
+import random
 import shutil
 import signal
 import struct
+import time
 import unittest
 
 import program
@@ -192,6 +194,28 @@ class Sites(program.Case):
         self.assertEqual(self.summary("k")["status"], "finished")
         self.assertTrue((self.dir / "k/weights.safetensors").read_bytes() ==
                         (self.dir / "whole/weights.safetensors").read_bytes())
+
+    def test_random_kills(self):
+        """The host is killed at random moments, again and again."""
+        sets = ("--set", "train.eval_epochs=0", *self.sets(rule="fedadam", at_once=2))
+        self.train("whole", *sets)
+        draw = random.Random(7)
+        for attempt in range(int(os.environ.get("RP_KILLED_RUNS", "1"))):
+            out = f"k{attempt}"
+            for _ in range(8):
+                words = ("resume", out) if (self.dir / out / "federation.json").exists() else (
+                    "train", self.file, "--out", out, *sets)
+                if words[0] == "train":
+                    shutil.rmtree(self.dir / out, ignore_errors=True)
+                process = self.start(*words)
+                time.sleep(draw.uniform(0.05, 6))
+                process.kill()
+                process.communicate()
+            self.ringpipe("resume", out, seconds=200)
+            self.assertEqual(self.bits(out), self.bits("whole"))
+            self.assertEqual(self.names(out), [NAMES] * 3)
+            self.assertTrue((self.dir / out / "state.safetensors").read_bytes() ==
+                            (self.dir / "whole/state.safetensors").read_bytes())
 
     def test_killed_around_the_journal(self):
         """A round counts from its journal on: files that it has made are moved, others are not."""

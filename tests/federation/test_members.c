@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "federation/sample.h"
+#include "federation/spread.h"
 #include "federation/take.h"
 #include "federation/trace.h"
 
@@ -145,6 +146,33 @@ static void rounds_close_when_they_should(void **state) {
     }
 }
 
+static void spreads_leave_out_what_is_unknown(void **state) {
+    double many[25];
+    double some[] = {0.5, (double)NAN, 0.9, 0.1, (double)INFINITY};
+    double none[] = {(double)NAN};
+    double one[] = {0.25};
+    (void)state;
+    for (uint32_t i = 0; i < 25; i++) {
+        many[i] = (double)((7 * i) % 25); /* 0 to 24, in another order */
+    }
+    rp_spread spread = rp_spread_of(many, 25);
+    assert_int_equal(spread.count, 25);
+    expect_close(spread.mean, 12, 1e-12, 0);
+    expect_close(spread.worst_decile, 1, 1e-12, 0); /* of 0, 1 and 2 */
+    expect_close(spread.deviation, sqrt(52), 1e-12, 0);
+    spread = rp_spread_of(some, 5);
+    assert_int_equal(spread.count, 3);
+    expect_close(spread.mean, 0.5, 1e-12, 0);
+    expect_close(spread.worst_decile, 0.1, 1e-12, 0);
+    expect_close(spread.deviation, sqrt(0.32 / 3), 1e-12, 0);
+    spread = rp_spread_of(one, 1);
+    expect_close(spread.worst_decile, 0.25, 0, 0);
+    expect_close(spread.deviation, 0, 0, 0);
+    spread = rp_spread_of(none, 1);
+    assert_int_equal(spread.count, 0);
+    assert_true(isnan(spread.mean) && isnan(spread.worst_decile) && isnan(spread.deviation));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sizes_follow_the_keys, setup, teardown),
@@ -152,6 +180,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(traces_are_half_open_and_repeat, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_traces_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(rounds_close_when_they_should, setup, teardown),
+        cmocka_unit_test_setup_teardown(spreads_leave_out_what_is_unknown, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
