@@ -1,9 +1,9 @@
 /* C = A * B on devices with wide vectors and few threads (CPUs), with packed panels and a tile of
  * registers.
  *
- * A block of B is packed into panels of 32 columns that stay in the second-level cache; A is packed
- * once into tiles of MR rows. One work-item computes MR x 32 elements in registers. Work-groups
- * have one item.
+ * A block of B is packed into panels of 32 columns that stay in the second-level cache. Tiles of MR
+ * rows of A are read where they are, if its rows are contiguous, or else packed once. One work-item
+ * computes MR x 32 elements in registers. Work-groups have one item.
  *
  *   MR   8 or 12, rows of a tile
  *   KC   depth of a block
@@ -32,7 +32,7 @@
 #endif
 
 typedef struct {
-    global float *c;          /* first row of the tile, without column offsets */
+    global float *c; /* first row of the tile, without column offsets */
     int row_stride;
     local const int *at;      /* offsets of the panel's 32 columns */
     uint rows, cols;          /* rows and columns that exist */
@@ -107,16 +107,20 @@ inline void put_row(const place *to, uint r, float16 left, float16 right) {
     }
 }
 
-/* MR x 32 elements: the sum over kc rows of the packed blocks. */
-inline void multiply(const place *to, global const float *a, local const float16 *b, uint kc) {
+/* MR x 32 elements: the sum over kc rows of the packed block of B. Rows of A are `apart` elements
+ * from one another and end with row `last`; elements of a row are `step` apart. */
+inline void multiply(const place *to, global const float *a, long apart, uint last, uint step,
+                     local const float16 *b, uint kc) {
 #define ZERO(r) float16 l##r = 0, h##r = 0;
     FOR_ROWS(ZERO)
-    for (uint k = 0; k < kc; k++, a += MR, b += 2) {
+#define ROW(r) global const float *a##r = a + apart * (long)min((uint)r, last);
+    FOR_ROWS(ROW)
+    for (ulong k = 0; k < kc * step; k += step, b += 2) {
         const float16 left = b[0];
         const float16 right = b[1];
 #define STEP(r)                                                                                    \
     {                                                                                              \
-        const float16 x = a[r];                                                           \
+        const float16 x = a##r[k];                                                                 \
         l##r = fma(x, left, l##r);                                                                 \
         h##r = fma(x, right, h##r);                                                                \
     }
@@ -218,14 +222,15 @@ inline void pack_panels(local float *to, global const float *b, local const int 
  * 2][rows][cols], and `finish` of gemm_move.cl adds the parts.
  *   wide, deep  RUN() of the columns or rows of B
  *   c_run       number of contiguous columns of C
+ *   packed_a    A is as pack_rows() leaves it; otherwise element (i, k) is a_row i + k
  *   grid        (column blocks, row blocks, depth blocks), groups of one item */
 kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_row,
                              STEPS_ARGS(ccol), global const float *a, ulong a_base,
                              global const float *b, ulong b_base, STEPS_ARGS(brow),
                              STEPS_ARGS(bcol), uint rows, uint cols, uint depth, uint wide,
-                             uint deep, uint c_run, uint panel_each, uint row_each,
-                             uint depth_each, uint accumulate, global const float *bias,
-                             ulong bias_base, uint bias_axis, uint relu) {
+                             uint deep, uint c_run, uint panel_each, uint row_each, uint depth_each,
+                             uint accumulate, global const float *bias, ulong bias_base,
+                             uint bias_axis, uint relu, uint packed_a, int a_row) {
     local float16 packed[NB * KC * 2];
     local int row_at[KC];
     local int col_at[NB * NR];
@@ -253,7 +258,11 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
                     .last = k + kc == k1,
                     .bias_axis = bias_axis,
                     .relu = relu};
-        global const float *block = a + a_base + (ulong)k * ((rows + MR - 1) / MR * MR);
+        const long apart = packed_a ? 1 : a_row;
+        const uint step = packed_a ? MR : 1;
+        const long each_row = packed_a ? kc : a_row;
+        global const float *block =
+            a + a_base + (ulong)k * (packed_a ? (rows + MR - 1) / MR * MR : 1);
         /* A panel stays in the first-level cache for a band of rows; the band stays in the second
          * until all panels have used it. */
         for (uint band = i0; band < i1; band += BAND) {
@@ -261,13 +270,14 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
             for (uint p = 0; p < panels; p++) {
                 to.at = c_at + p * NR;
                 to.cols = cols - j0 - p * NR;
-                to.plain = c_run == 16 && to.cols >= NR &&
-                           !(to.last && (bias_axis != 0 || relu != 0));
+                to.plain =
+                    c_run == 16 && to.cols >= NR && !(to.last && (bias_axis != 0 || relu != 0));
                 for (uint i = band; i < end; i += MR) {
                     to.c = c + ((long)c_base + (long)(get_group_id(2) * c_part) + (long)i * c_row);
                     to.rows = i1 - i;
                     to.bias = bias + bias_base + (bias_axis == 1 ? i : j0 + p * NR);
-                    multiply(&to, block + (ulong)i * kc, packed + p * KC * 2, kc);
+                    multiply(&to, block + (long)i * each_row, apart,
+                             packed_a ? MR - 1 : to.rows - 1, step, packed + p * KC * 2, kc);
                 }
             }
         }

@@ -7,6 +7,7 @@ enum {
     PANELS_MAX = 4,       /* of a work-group */
     TILE_ROWS_MAX = 24,   /* a common multiple of the tile heights */
     GROUPS_WANTED = 8,    /* work-groups that keep several threads busy to the end */
+    LONG_BLOCK = 32,      /* tiles of a block whose copy of B costs little */
     PART_DEPTH_MIN = 512, /* a sum is only divided into parts of at least this depth */
     /* elements of C up to which the sum is divided, because parts are written and read again */
     PART_ELEMENTS_MAX = 1 << 20,
@@ -16,6 +17,7 @@ enum {
 typedef struct {
     rp_view a, b, c;
     rp_spread a_spread, b_spread;
+    bool packs_a;    /* otherwise tiles are read where A is */
     uint64_t packed; /* offset in the workspace, in elements */
     uint64_t t;
     uint32_t parts; /* most parts of the sum over the depth; 1: C is written directly */
@@ -41,6 +43,11 @@ static uint32_t count_parts(uint32_t m, uint32_t n, uint32_t k) {
     return parts < 1 ? 1 : parts;
 }
 
+/* Such rows are read as fast as packed tiles. */
+static bool has_contiguous_rows(const rp_view *a) {
+    return rp_steps_plain(&a->row) && rp_steps_plain(&a->col) && a->col.s0 == 1;
+}
+
 static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
     const uint32_t m = rp_mat_rows(c);
     const uint32_t n = rp_mat_cols(c);
@@ -51,7 +58,11 @@ static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
     rp_view_plan(a, &parts, &made.a, &made.a_spread);
     rp_view_plan(b, &parts, &made.b, &made.b_spread);
     rp_view_plan(c, &parts, &made.c, &none);
-    made.packed = rp_parts_take(&parts, (uint64_t)divide_up(m, TILE_ROWS_MAX) * TILE_ROWS_MAX * k);
+    made.packs_a = !has_contiguous_rows(&made.a);
+    if (made.packs_a) {
+        made.packed =
+            rp_parts_take(&parts, (uint64_t)divide_up(m, TILE_ROWS_MAX) * TILE_ROWS_MAX * k);
+    }
     made.parts = count_parts(m, n, k);
     if (made.parts > 1) {
         made.t = rp_parts_take(&parts, (uint64_t)made.parts * m * n);
@@ -149,8 +160,12 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     made.groups[0] = divide_up(n, made.panels * PANEL);
     /* Every block of rows packs B separately, which costs as much as four tiles. */
     const uint32_t tiles = divide_up(m, panel->rows);
-    const uint32_t blocks =
-        smaller_of(divide_up(tiles, 4), divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
+    const uint32_t others = made.groups[0] * made.groups[2];
+    uint32_t blocks = smaller_of(divide_up(tiles, 4), divide_up(GROUPS_WANTED, others));
+    /* As many groups for each of two or four threads, if blocks stay long. */
+    while (blocks > 1 && others * blocks % 4 != 0 && tiles / blocks >= LONG_BLOCK) {
+        blocks++;
+    }
     made.row_each = divide_up(tiles, blocks) * panel->rows;
     made.groups[1] = divide_up(m, made.row_each);
     return made;
@@ -178,8 +193,8 @@ static rp_err multiply_by_panels(rp_device *device, const plan *p, const cut *ho
     rp_arg_u64(&l, (uint64_t)p->c.rows * p->c.cols);
     rp_arg_i32(&l, parted ? (int32_t)p->c.cols : p->c.row.s0);
     rp_arg_steps(&l, parted ? &plain : &p->c.col);
-    rp_arg_buffer(&l, workspace);
-    rp_arg_u64(&l, p->packed);
+    rp_arg_buffer(&l, p->packs_a ? workspace : p->a.buffer);
+    rp_arg_u64(&l, p->packs_a ? p->packed : p->a.base);
     rp_arg_buffer(&l, p->b.buffer);
     rp_arg_u64(&l, p->b.base);
     rp_arg_steps(&l, &p->b.row);
@@ -198,6 +213,8 @@ static rp_err multiply_by_panels(rp_device *device, const plan *p, const cut *ho
     rp_arg_u64(&l, epilogue->bias_offset);
     rp_arg_u32(&l, parted ? 0 : (uint32_t)epilogue->bias_axis);
     rp_arg_u32(&l, !parted && epilogue->relu);
+    rp_arg_u32(&l, p->packs_a);
+    rp_arg_i32(&l, p->a.row.s0);
     RP_TRY(rp_launch_run(&l, 3, (size_t[]){how->groups[0], how->groups[1], how->groups[2]},
                          (size_t[]){1, 1, 1}));
 fail:
@@ -212,7 +229,9 @@ rp_err rp_gemm_panel(rp_device *device, const rp_mat *c, const rp_mat *a, const 
     rp_err err;
     RP_TRY(rp_view_prepare(device, &x.a, &p.a_spread, workspace, &p.a));
     RP_TRY(rp_view_prepare(device, &x.b, &p.b_spread, workspace, &p.b));
-    RP_TRY(pack_rows(device, &p, workspace));
+    if (p.packs_a) {
+        RP_TRY(pack_rows(device, &p, workspace));
+    }
     RP_TRY(multiply_by_panels(device, &p, &how, &x.epilogue, workspace));
     if (p.parts > 1) {
         RP_TRY(rp_gemm_finish(device, &p.c, workspace, p.t, how.groups[2], &x.epilogue));

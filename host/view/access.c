@@ -56,11 +56,14 @@ static bool parse_address(const char *host, uint32_t port, struct sockaddr_stora
     return inet_pton(AF_INET6, host, &six->sin6_addr) == 1;
 }
 
+/* 127.0.0.0/8, also as a mapped address, or ::1. */
 static bool is_loopback(const struct sockaddr *address) {
     const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-    return address->sa_family == AF_INET ? ntohl(four->sin_addr.s_addr) >> 24 == 127
-                                         : IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+    if (address->sa_family == AF_INET) {
+        return ntohl(four->sin_addr.s_addr) >> 24 == 127;
+    }
+    return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127);
 }
 
 rp_err rp_view_listen_parse(const char *text, rp_view_listen *out) {

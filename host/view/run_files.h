@@ -62,7 +62,7 @@ typedef struct {
  * are in `arena`. errors MEMORY; USAGE: the folder is not a run any more */
 rp_err rp_view_read(rp_arena *arena, rp_view_run *run, rp_view_facts *out) RP_MUST_CHECK;
 
-/* A number that changes when now.json, controller.json or summary.json is replaced. */
+/* A number that changes when a file that rp_view_read() reads is replaced or grows. */
 uint64_t rp_view_stamp(const rp_view_run *run);
 
 #endif

@@ -7,16 +7,18 @@
 
 Needs Debian's python3-torch and python3-yaml. FILE is any text; its last tenth is held out. FOLDER
 has train.tsv and test.tsv, a text and its class in each line. The files of pairs are of one folder:
-line n of the second is the translation of line n of the first; BLEU of both is counted by
-`ringpipe eval --bleu`. Dropout is taken out of the model,
-because its masks differ. Prints what both reach on the held-out part, and tokens a second. With the
-same batches the bits of a character are expected to differ by less than 0.02.
+line n of the second is the translation of line n of the first; BLEU of both is counted by `ringpipe
+eval --bleu`. --seed N draws the initial weights and, of classes and pairs, the order of the lines
+that are trained on. Dropout is taken out of the model, because its masks differ. Prints what both
+reach on the held-out part, and tokens a second. With the same batches the bits of a character are
+expected to differ by less than 0.02.
 """
 import argparse
 import collections
 import json
 import math
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -94,6 +96,24 @@ def read_pairs(files, length, most):
     return parts, len(words) + 4
 
 
+def reorder_lines(args, folder):
+    """Lets the arguments name copies whose training lines have another order."""
+    names = [Path(args.classes) / "train.tsv", Path(args.classes) / "test.tsv"] if args.classes \
+        else [Path(name) for name in args.pairs.split(",")]
+    trained = 1 if args.classes else 2
+    texts = [name.read_text().split("\n")[:-1] for name in names]
+    order = list(range(len(texts[0])))
+    random.Random(args.seed).shuffle(order)
+    copies = [Path(folder) / name.name for name in names]
+    for i, (copy, lines) in enumerate(zip(copies, texts)):
+        lines = [lines[k] for k in order] if i < trained else lines
+        copy.write_text("".join(line + "\n" for line in lines))
+    if args.classes:
+        args.classes = folder
+    else:
+        args.pairs = ",".join(map(str, copies))
+
+
 def data_of(args):
     """The data set in the run file."""
     if args.pairs:
@@ -125,7 +145,7 @@ def train_ring(args, model, folder, name, steps, lr):
 model: {model}
 data: {data_of(args)}
 ring: {{boards: {args.boards}, threads: {args.threads}}}
-train: {{steps: {steps}, batch: {args.batch}, microbatch: {args.microbatch}, seed: 1,
+train: {{steps: {steps}, batch: {args.batch}, microbatch: {args.microbatch}, seed: {args.seed},
         eval_epochs: 0}}
 loss: {{kind: cross-entropy, ignore: {IGNORE if args.pairs else -100}}}
 optimizer: {{kind: adamw, lr: {lr}, weight_decay: 0.01}}
@@ -195,6 +215,7 @@ def main():
     parser.add_argument("--microbatch", type=int, default=4)
     parser.add_argument("--time", type=int, default=64, help="tokens of a sample")
     parser.add_argument("--lr", type=float, default=3e-3)
+    parser.add_argument("--seed", type=int, help="also another order of lines")
     parser.add_argument("--boards", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--torch-device", choices=("cpu", "cuda"), default="cpu")
@@ -203,15 +224,18 @@ def main():
         parser.error("expected --text, --classes or --pairs")
     torch.set_num_threads(args.threads)
     torch.backends.cudnn.allow_tf32 = False  # PyTorch's default on a GPU lets LSTMs round to TF32
-    if args.classes:
-        parts, tokens = read_classes(args.classes, args.time, args.vocab)
-        classes = int(parts[0][1].max()) + 1
-    else:
-        parts, tokens = read_pairs(args.pairs, args.time, args.vocab) if args.pairs \
-            else read_windows(args.text, args.time)
-        classes = tokens
     bleu = None
     with tempfile.TemporaryDirectory() as folder:
+        if args.seed is not None and not args.text:
+            reorder_lines(args, folder)
+        args.seed = args.seed or 1
+        if args.classes:
+            parts, tokens = read_classes(args.classes, args.time, args.vocab)
+            classes = int(parts[0][1].max()) + 1
+        else:
+            parts, tokens = read_pairs(args.pairs, args.time, args.vocab) if args.pairs \
+                else read_windows(args.text, args.time)
+            classes = tokens
         model = without_dropout(args.model, folder)
         start = train_ring(args, model, folder, "start", 1, 0)
         ring = train_ring(args, model, folder, "ring", args.steps, args.lr)

@@ -427,7 +427,8 @@ static void bad_calls_are_refused(void **state) {
     rp_mat c = rp_mat_plain(x.buffer, 0, 5, 5);
     expect_err(rp_gemm_run(device, &c, &a, &b, NULL, x.buffer), RP_ERR_SHAPE);
     b.rows = 6;
-    expect_err(rp_gemm_run(device, &c, &a, &b, NULL, x.buffer), RP_ERR_MEMORY); /* workspace */
+    const rp_mat columns = rp_mat_transposed(rp_mat_plain(x.buffer, 0, 6, 5)); /* is packed */
+    expect_err(rp_gemm_run(device, &c, &columns, &b, NULL, x.buffer), RP_ERR_MEMORY);
     rp_mat turned = rp_mat_transposed(c);
     expect_err(rp_gemm_run(device, &turned, &a, &b, NULL, x.buffer), RP_ERR_SHAPE);
     a.offset = 71;

@@ -38,6 +38,10 @@ static void addresses_to_listen_on(void **state) {
     assert_true(listen.is_loopback);
     expect_ok(rp_view_listen_parse("[::1]:7180", &listen));
     assert_true(listen.is_loopback);
+    expect_ok(rp_view_listen_parse("[::ffff:127.0.0.2]:80", &listen));
+    assert_true(listen.is_loopback);
+    expect_ok(rp_view_listen_parse("[::ffff:10.0.0.2]:80", &listen));
+    assert_false(listen.is_loopback);
     expect_ok(rp_view_listen_parse("0.0.0.0:7180", &listen));
     assert_false(listen.is_loopback);
     expect_ok(rp_view_listen_parse("[::]:7180", &listen));
