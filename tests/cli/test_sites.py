@@ -454,5 +454,8 @@ def expand(items):
     return found
 
 
+load_tests = program.few_when_short("Sites.test_same_bits", "Sites.test_host_killed",
+                                    "Sites.test_wrong_inputs")
+
 if __name__ == "__main__":
     unittest.main()
