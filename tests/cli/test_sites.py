@@ -429,10 +429,10 @@ class Sites(program.Case):
         self.ringpipe("lab", "compare.yaml", "--out", "lab", seconds=200)
         table = json.loads((self.dir / "lab/table.json").read_text())
         self.assertEqual(table["runs_finished"], 2)
-        runs = {path.parent.name: json.loads(path.read_text()) for path in
-                (self.dir / "lab/runs").glob("*/summary.json")}
-        self.assertEqual(sorted(run["rule"] for run in runs.values()), ["fedavg", "fedavgm"])
-        self.assertEqual(len({run["center"]["digest"] for run in runs.values()}), 2)
+        runs = [json.loads((path.parent / "summary.json").read_text())
+                for path in (self.dir / "lab").rglob("federation.json")]
+        self.assertEqual(sorted(run["rule"] for run in runs), ["fedavg", "fedavgm"])
+        self.assertEqual(len({run["center"]["digest"] for run in runs}), 2)
         self.assertIn("momentum", (self.dir / "lab/table.md").read_text())
 
     def test_example(self):
