@@ -61,6 +61,9 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     agent->gemm = device ? rp_device_gemm(device) : RP_GEMM_PANEL;
     agent->executor = options->executor ? options->executor : rp_executor_find("opencl");
     agent->run = &agent->runs[0];
+    if (options->reports_energy) {
+        rp_energy_open(&agent->energy, rp_agent_system_root(agent));
+    }
     RP_TRY(rp_agent_split_endpoint(options->dial ? options->dial : options->listen, agent->host,
                                    sizeof agent->host, &agent->port));
     const rp_links_options links = {.clock = clock,

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/connect.h"
 #include "agent/copies.h"
+#include "agent/energy.h"
 #include "agent/measure.h"
 #include "agent/runner.h"
 #include "agent/sensors.h"
@@ -64,7 +65,7 @@ typedef struct {
     int64_t build_start_ns;
     uint32_t warm_s; /* not 0: warming before a run, with this time limit */
     bool built_here; /* without a builder: built but not yet reported */
-    bool has_started, lines_began;
+    bool has_started, lines_began, counts_energy;
     bool is_stopped;   /* stopped by a host within a segment */
     int64_t meet_ns;   /* time within which each neighbour must first be heard */
     int64_t orphan_ns; /* time that it is kept without a host */
@@ -165,9 +166,16 @@ struct rp_agent {
         rp_Condition condition; /* the part of it that does not change from round to round */
         int64_t read_ns;        /* 0 = never */
     } asked;
+    rp_energy energy;  /* if options.reports_energy */
+    rp_Trace sensors;  /* last readings, for the trace */
     int64_t reboot_ns; /* time of the reboot order; 0 = none */
     bool hung;         /* the device hung when a run ended */
 };
+
+/* Prefix of the kernel's files. */
+static inline const char *rp_agent_system_root(const rp_agent *agent) {
+    return agent->options.system_root ? agent->options.system_root : "";
+}
 
 /* endpoint.c: splits "tcp://HOST:PORT". errors USAGE */
 rp_err rp_agent_split_endpoint(const char *endpoint, char *host, size_t host_bytes,

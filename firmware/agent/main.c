@@ -312,6 +312,7 @@ static void describe_self(const arguments *args, const rp_board *board, const ch
     options->profile = board->name;
     options->system_root = getenv("RINGPIPE_SYSTEM_ROOT");
     options->folder = args->slots && access(args->slots, F_OK) == 0 ? args->slots : keys;
+    options->reports_energy = !args->once; /* such an agent shares its machine with others */
     options->may_reboot = strcmp(args->reboot, "allow") == 0;
     (void)!getrandom(&options->life, sizeof options->life, 0);
 }

@@ -123,8 +123,7 @@ static void refresh_condition(rp_agent *agent) {
     if (agent->asked.read_ns == 0 || now_ns - agent->asked.read_ns > FRESH_NS) {
         const rp_agent_options *options = &agent->options;
         agent->asked.read_ns = now_ns;
-        rp_sensors_read(options->system_root ? options->system_root : "", options->folder,
-                        &agent->asked.sensors);
+        rp_sensors_read(rp_agent_system_root(agent), options->folder, &agent->asked.sensors);
         agent->asked.condition = (rp_Condition){0};
         note_names(agent, &agent->asked.condition);
         note_software(agent, &agent->asked.condition);

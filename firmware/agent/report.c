@@ -142,6 +142,9 @@ rp_err rp_runner_flush_trace(rp_runner *r) {
         return RP_OK;
     }
     rp_Frame frame = {.which_body = RP_KIND_TRACE};
+    if (r->at.sensors) {
+        frame.body.trace = *r->at.sensors;
+    }
     const rp_part part = rp_part_of_bytes(r->trace, (size_t)r->trace_count * RP_TRACE_BYTES);
     rp_err err = send_control(r, &frame, &part, 1);
     if (err == RP_OK) {

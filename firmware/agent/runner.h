@@ -48,6 +48,8 @@ typedef struct {
 typedef struct {
     const rp_clock *clock;
     rp_link *control; /* for results, norms, trace */
+    /* what the trace says of the board's sensors, at the time of sending; NULL: nothing */
+    const rp_Trace *sensors;
     /* Handles a neighbour's message that is not a parcel. NULL: no such messages are expected. */
     rp_err (*take_other)(void *context, rp_link *link, const rp_message *message);
     void *context;

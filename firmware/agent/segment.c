@@ -5,10 +5,33 @@
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/* Energy counts from the first segment of an assignment on. */
+static void begin_energy(rp_agent *agent) {
+    if (agent->options.reports_energy && !agent->run->counts_energy) {
+        agent->run->counts_energy = true;
+        agent->sensors = (rp_Trace){0};
+        rp_energy_begin(&agent->energy, rp_clock_now_ns(agent->clock));
+    }
+}
+
+static void step_energy(rp_agent *agent) {
+    const int64_t before_ns = agent->energy.read_ns;
+    if (!agent->run->counts_energy) {
+        return;
+    }
+    rp_energy_step(&agent->energy, rp_clock_now_ns(agent->clock));
+    if (agent->energy.read_ns != before_ns) {
+        agent->sensors = (rp_Trace){.heat_c = (float)rp_sensors_heat(rp_agent_system_root(agent)),
+                                    .power_w = (float)agent->energy.watts,
+                                    .energy_j = agent->energy.joules};
+    }
+}
+
 /* Starts watching neighbours, which may be silent outside a segment. */
 static void begin_running(rp_agent *agent) {
     agent_run *run = agent->run;
     agent->state = RP_AGENT_RUNNING;
+    begin_energy(agent);
     rp_arena_seal(&run->arena); /* the in-flight state has been restored */
     rp_agent_begin_watching(agent);
     rp_agent_begin_lines(run);
@@ -111,6 +134,7 @@ rp_err rp_agent_run_round(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_err err;
     RP_TRY(rp_agent_step_links(agent));
+    step_energy(agent);
     if (agent->state == RP_AGENT_RUNNING) {
         bool active;
         RP_TRY(rp_runner_step(run->runner, &active));

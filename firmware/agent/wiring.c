@@ -247,6 +247,7 @@ rp_err rp_agent_open_runner(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_runner_options options = {.clock = agent->clock,
                                  .control = agent->control,
+                                 .sensors = &agent->sensors,
                                  .take_other = job_of(run)->copies ? rp_agent_take_copying : NULL,
                                  .context = agent,
                                  .held_count = run->held_count};

@@ -113,10 +113,12 @@ fail:
     return err;
 }
 
-static rp_err on_trace(rp_controller *c, uint32_t board, const rp_part *part) {
+static rp_err on_trace(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_plan *plan = rp_arrangement_plan(c->setup);
+    const rp_part *part = &message->part[0];
     rp_err err = RP_OK;
     rp_ring_note_progress(&c->ring);
+    rp_ring_take_sensors(&c->ring, board, &message->frame.body.trace);
     if (part->bytes % RP_TRACE_BYTES) {
         return rp_fail(RP_ERR_PEER, "a trace of stage %u has %zu bytes", board, part->bytes);
     }
@@ -191,7 +193,7 @@ rp_err rp_accept_message(rp_controller *c, uint32_t board, const rp_message *mes
     case RP_KIND_STEP_DONE:
         return on_step_done(c, board, message);
     case RP_KIND_TRACE:
-        return on_trace(c, board, &message->part[0]);
+        return on_trace(c, board, message);
     case RP_KIND_FINISHED:
         return on_finished(c, board, message);
     case RP_KIND_COPIED:

@@ -6,6 +6,7 @@
 
 static const int64_t EVERY_NS = RP_NS_PER_S;
 static const int64_t SILENT_NS = 3 * RP_NS_PER_S;
+static const int64_t STALE_NS = 10 * RP_NS_PER_S; /* of a board's sensors */
 
 /* ---- boards ---------------------------------------------------------------------------------- */
 
@@ -33,6 +34,13 @@ static const char *op_name(rp_op_kind kind) {
     return kind == RP_OP_KINDS ? NULL : rp_now_op_name(rp_now_counts_column(kind));
 }
 
+/* NAN: unknown, or said too long ago. */
+static double present_of(const rp_controller *c, const rp_board_state *board, double value) {
+    const rp_board_sensors *sensors = &board->sensors;
+    const bool fresh = sensors->told_ns != 0 && c->ring.now_ns - sensors->told_ns < STALE_NS;
+    return fresh && value != 0 ? value : (double)NAN;
+}
+
 static void describe_board(rp_controller *c, uint32_t k, const rp_record_end *told,
                            int64_t window_ns, rp_now_board *out) {
     const rp_board_state *board = &c->ring.board[k];
@@ -43,8 +51,9 @@ static void describe_board(rp_controller *c, uint32_t k, const rp_record_end *to
         .busy = NAN,
         .idle_s = NAN,
         .memory_bytes = board->memory.device_bytes,
-        .heat_c = NAN, /* boards tell heat and power only when they are asked */
-        .power_w = NAN,
+        .heat_c = present_of(c, board, board->sensors.heat_c),
+        .power_w = present_of(c, board, board->sensors.power_w),
+        .energy_j = board->facts.energy_j,
         .silent_s = board->control ? 1e-9 * (double)rp_ring_silence_ns(&c->ring, k) : (double)NAN,
         .staleness = NAN};
     if (k < told->stage_count) {

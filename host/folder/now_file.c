@@ -81,22 +81,26 @@ static json_t *make_board(const rp_now_file *file, const rp_now_board *board, de
     put_real(object, "power_w", board->power_w, good);
     put_real(object, "staleness", board->staleness, good);
     for (uint32_t i = 0; i < RP_NOW_OPS; i++) {
-        sums.seconds[i] = board->op_s[i];
+        sums.reals[i] = board->op_s[i];
     }
-    sums.seconds[RP_NOW_OPS] = isfinite(board->idle_s) ? board->idle_s : 0;
+    sums.reals[RP_NOW_OPS] = isfinite(board->idle_s) ? board->idle_s : 0;
+    sums.reals[RP_NOW_OPS + 1] = board->energy_j;
     rp_now_totals_add(file->totals, &key, &sums);
     json_t *ops = json_object();
     for (uint32_t i = 0; i < RP_NOW_OPS; i++) {
-        put_real(ops, rp_now_op_name((rp_now_op)i), sums.seconds[i], good);
+        put_real(ops, rp_now_op_name((rp_now_op)i), sums.reals[i], good);
     }
     rp_json_put(object, "op_s", ops, good);
-    put_real(object, "idle_s", sums.seconds[RP_NOW_OPS], good);
+    put_real(object, "idle_s", sums.reals[RP_NOW_OPS], good);
+    if (sums.reals[RP_NOW_OPS + 1] > 0) {
+        put_real(object, "energy_j", sums.reals[RP_NOW_OPS + 1], good);
+    }
     return object;
 }
 
 static json_t *make_wire(const rp_now_file *file, const rp_now_wire *wire, bool *good) {
     const rp_now_key key = {wire->kind, wire->from, wire->to};
-    rp_now_sums sums = {.seconds = {isfinite(wire->busy_s) ? wire->busy_s : 0},
+    rp_now_sums sums = {.reals = {isfinite(wire->busy_s) ? wire->busy_s : 0},
                         .counts = {wire->bytes, wire->resent, wire->resets}};
     json_t *object = json_object();
     rp_now_totals_add(file->totals, &key, &sums);
@@ -106,7 +110,7 @@ static json_t *make_wire(const rp_now_file *file, const rp_now_wire *wire, bool 
     rp_json_put(object, "bytes", rp_json_of_whole(sums.counts[0]), good);
     put_real(object, "rate_bytes_s", wire->rate_bytes_s, good);
     put_real(object, "use", wire->use, good);
-    put_real(object, "busy_s", sums.seconds[0] > 0 ? sums.seconds[0] : wire->busy_s, good);
+    put_real(object, "busy_s", sums.reals[0] > 0 ? sums.reals[0] : wire->busy_s, good);
     put_real(object, "queue", wire->queue, good);
     rp_json_put(object, "resent", rp_json_of_whole(sums.counts[1]), good);
     rp_json_put(object, "resets", rp_json_of_whole(sums.counts[2]), good);

@@ -24,6 +24,7 @@ typedef struct {
     double idle_s;           /* seconds without an op, while the ring trained or evaluated */
     uint64_t memory_bytes;   /* most device memory; 0: unknown */
     double heat_c, power_w;
+    double energy_j;  /* drawn; 0: unknown */
     double silent_s;  /* since it was heard */
     double staleness; /* most updates by which its gradients were late */
 } rp_now_board;

@@ -26,7 +26,10 @@ struct rp_now_totals {
 };
 
 /* Names in now.json. */
-static const char *const board_seconds[RP_NOW_SECONDS] = {"forward", "backward", "update", NULL};
+/* of op_s, then of the board */
+static const char *const board_reals[RP_NOW_REALS] = {"forward", "backward", "update", "idle_s",
+                                                      "energy_j"};
+enum { OF_OPS = 3 };
 static const char *const counts[RP_NOW_COUNTS] = {"bytes", "resent", "resets"};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -77,18 +80,18 @@ void rp_now_totals_add(rp_now_totals *totals, const rp_now_key *key, rp_now_sums
         for (uint32_t i = 0; i < RP_NOW_COUNTS; i++) {
             row->before.counts[i] += row->now.counts[i];
         }
-        for (uint32_t i = 0; i < RP_NOW_SECONDS; i++) {
-            row->before.seconds[i] += row->now.seconds[i];
-            row->now.seconds[i] = 0;
+        for (uint32_t i = 0; i < RP_NOW_REALS; i++) {
+            row->before.reals[i] += row->now.reals[i];
+            row->now.reals[i] = 0;
         }
     }
     for (uint32_t i = 0; i < RP_NOW_COUNTS; i++) {
         row->now.counts[i] = sums->counts[i];
         sums->counts[i] += row->before.counts[i];
     }
-    for (uint32_t i = 0; i < RP_NOW_SECONDS; i++) {
-        row->now.seconds[i] = fmax(row->now.seconds[i], sums->seconds[i]);
-        sums->seconds[i] = row->before.seconds[i] + row->now.seconds[i];
+    for (uint32_t i = 0; i < RP_NOW_REALS; i++) {
+        row->now.reals[i] = fmax(row->now.reals[i], sums->reals[i]);
+        sums->reals[i] = row->before.reals[i] + row->now.reals[i];
     }
 }
 
@@ -135,7 +138,7 @@ static json_t *load_newest(const char *folder, uint64_t run_id) {
 }
 
 /* 0: missing or invalid. */
-static double read_seconds(const json_t *from, const char *key) {
+static double read_real(const json_t *from, const char *key) {
     const double value = json_number_value(json_object_get(from, key));
     return value > 0 && value < 1e12 ? value : 0;
 }
@@ -154,9 +157,8 @@ static void read_board(rp_now_totals *totals, const json_t *from) {
     const rp_now_key key = {"", text_of(from, "name"), ""};
     const json_t *ops = json_object_get(from, "op_s");
     total_row *row = row_of(totals, &key);
-    for (uint32_t i = 0; row && i < RP_NOW_SECONDS; i++) {
-        row->before.seconds[i] =
-            board_seconds[i] ? read_seconds(ops, board_seconds[i]) : read_seconds(from, "idle_s");
+    for (uint32_t i = 0; row && i < RP_NOW_REALS; i++) {
+        row->before.reals[i] = read_real(i < OF_OPS ? ops : from, board_reals[i]);
     }
 }
 
@@ -167,7 +169,7 @@ static void read_wire(rp_now_totals *totals, const json_t *from) {
         row->before.counts[i] = read_count(from, counts[i]);
     }
     if (row) {
-        row->before.seconds[0] = read_seconds(from, "busy_s");
+        row->before.reals[0] = read_real(from, "busy_s");
     }
 }
 

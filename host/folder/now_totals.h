@@ -7,10 +7,10 @@
 
 #include "base/arena.h"
 
-enum { RP_NOW_SECONDS = 4, RP_NOW_COUNTS = 3 };
+enum { RP_NOW_REALS = 5, RP_NOW_COUNTS = 3 };
 
 typedef struct {
-    double seconds[RP_NOW_SECONDS]; /* finite, not negative */
+    double reals[RP_NOW_REALS]; /* seconds and joules, finite, not negative */
     uint64_t counts[RP_NOW_COUNTS];
 } rp_now_sums;
 
@@ -22,8 +22,8 @@ typedef struct {
 typedef struct rp_now_totals rp_now_totals;
 
 /* Reads the sums of earlier starts from the newer now.json of the run `run_id`: of a board the
- * seconds forward, backward, in updates and idle; of a wire its busy seconds, and counts of bytes,
- * messages sent again and connections made again. errors MEMORY */
+ * seconds forward, backward, in updates and idle, and its joules; of a wire its busy seconds, and
+ * counts of bytes, messages sent again and connections made again. errors MEMORY */
 rp_err rp_now_totals_open(rp_arena *arena, const char *folder, uint64_t run_id,
                           rp_now_totals **out) RP_MUST_CHECK;
 /* Turns what was counted since this start into totals. Can be called again with the same sums. When

@@ -49,6 +49,7 @@ static rp_err tell_stages(const rp_measure *m, const rp_plan *plan, rp_arena *ar
             .weight_bytes = board->memory.weight_bytes,
             .device_bytes_max = board->facts.device_bytes_max,
             .flash_bytes = board->facts.flash_bytes,
+            .energy_j = board->facts.energy_j,
             .weight_versions_max = board->memory.weight_copies_max,
             .probe_copies = board->memory.probe_copies,
             .in_flight_max = board->facts.in_flight_max,

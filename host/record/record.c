@@ -511,6 +511,17 @@ static rp_summary_score summary_score(const rp_record_score *score, double bits)
                               .counted = score->counted};
 }
 
+/* Joules of all boards for a sample; 0: unknown for one of them. */
+static double energy_of_sample(const rp_record *record, const rp_record_end *end) {
+    double joules = 0;
+    bool known = record->own_samples > 0 && end->stage_count > 0;
+    for (uint32_t k = 0; k < end->stage_count; k++) {
+        joules += end->stage[k].energy_j;
+        known = known && end->stage[k].energy_j > 0;
+    }
+    return known ? joules / (double)record->own_samples : 0;
+}
+
 static rp_summary summarize_run(const rp_record *record, const rp_record_end *end) {
     const rp_record_run *run = &record->run;
     const rp_record_totals *total = &record->total;
@@ -539,6 +550,7 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .validation = summary_score(&total->validation, run->bits.validation),
         .best = end->best,
         .samples_per_s = samples_per_s,
+        .energy_j_per_sample = energy_of_sample(record, end),
         .tokens_per_s = record->own_samples > 0 ? samples_per_s * (double)record->own_counted /
                                                       (double)record->own_samples
                                                 : 0,

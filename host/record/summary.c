@@ -37,6 +37,9 @@ static json_t *stage_of(const rp_summary_stage *stage, uint32_t index, bool *goo
     rp_json_put(object, "weight_bytes", rp_json_of_whole(stage->weight_bytes), good);
     rp_json_put(object, "device_bytes_max", rp_json_of_whole(stage->device_bytes_max), good);
     rp_json_put(object, "flash_bytes", rp_json_of_whole(stage->flash_bytes), good);
+    if (stage->energy_j > 0) {
+        rp_json_put(object, "energy_j", rp_json_of_real(stage->energy_j), good);
+    }
     rp_json_put(object, "weight_versions_max", rp_json_of_whole(stage->weight_versions_max), good);
     rp_json_put(object, "probe_copies", rp_json_of_whole(stage->probe_copies), good);
     rp_json_put(object, "in_flight_max", rp_json_of_whole(stage->in_flight_max), good);
@@ -150,6 +153,9 @@ static void put_results(const rp_summary *s, json_t *object, bool *good) {
         put_best(&s->best, object, good);
     }
     rp_json_put(object, "samples_per_s", rp_json_of_real(s->samples_per_s), good);
+    if (s->energy_j_per_sample > 0) {
+        rp_json_put(object, "energy_j_per_sample", rp_json_of_real(s->energy_j_per_sample), good);
+    }
     if (rp_targets_are_tokens(s->targets)) {
         rp_json_put(object, "tokens_per_s", rp_json_of_real(s->tokens_per_s), good);
     }

@@ -18,6 +18,7 @@ typedef struct {
     double busy_s, idle_s;
     uint64_t weight_bytes, device_bytes_max;
     uint64_t flash_bytes; /* written to flash for stashes */
+    double energy_j;      /* drawn during the run; 0: unknown, omitted */
     uint32_t weight_versions_max, probe_copies, in_flight_max, gap_max;
 } rp_summary_stage;
 
@@ -118,6 +119,7 @@ typedef struct {
     rp_summary_score validation; /* of a training run */
     rp_summary_best best;
     double samples_per_s;
+    double energy_j_per_sample;    /* of all boards; 0: unknown, omitted */
     double tokens_per_s;           /* targets that count; omitted if a sample has one target */
     const rp_summary_stage *stage; /* one for each board */
     uint32_t stage_count;

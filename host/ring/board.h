@@ -110,10 +110,17 @@ typedef struct {
     uint64_t microbatches;
     uint32_t in_flight_max, staleness_max;
     uint64_t device_bytes_max, flash_bytes;
+    double energy_j; /* drawn, as of its newest trace; 0: unknown */
     uint32_t link_count;
     rp_board_link link[RP_PLAN_NEIGHBOURS_MAX];
     rp_board_link feed[2], control[2]; /* to the host, and from it */
 } rp_board_facts;
+
+/* What a board's sensors say while it has a run; 0: unknown. */
+typedef struct {
+    double heat_c, power_w;
+    int64_t told_ns;
+} rp_board_sensors;
 
 /* ---- groups of other rooms ------------------------------------------------------------------- */
 
@@ -168,6 +175,7 @@ typedef struct {
     rp_board_ports ports;
     rp_board_facts facts;        /* sum over all assignments */
     rp_board_facts facts_before; /* sum over earlier assignments */
+    rp_board_sensors sensors;
     rp_board_machine machine;
     rp_board_measure measure;
     rp_board_train train;

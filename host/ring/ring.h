@@ -182,6 +182,8 @@ void rp_ring_end_building(rp_ring *ring, uint32_t board);
  * errors PEER: it was not asked or was ready before; it listens for another number of neighbours */
 rp_err rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready,
                           const rp_plan *plan) RP_MUST_CHECK;
+/* Takes what a trace says of the board's sensors; impossible values are unknown. */
+void rp_ring_take_sensors(rp_ring *ring, uint32_t board, const rp_Trace *report);
 /* Sets facts = facts_before + the board's report on this assignment. */
 void rp_ring_take_facts(rp_ring *ring, uint32_t board, const rp_Finished *report);
 /* The run goes back to the point at which the board had counted `microbatches`. */

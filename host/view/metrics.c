@@ -158,6 +158,10 @@ static double power_of(const rp_view_board *board) {
     return board->power_w;
 }
 
+static double energy_of(const rp_view_board *board) {
+    return board->energy_j;
+}
+
 static void add_boards(const page *p, const char *name, const char *type, const char *help,
                        double (*value)(const rp_view_board *board)) {
     begin(p, name, type, help);
@@ -357,6 +361,8 @@ void rp_view_metrics(rp_view_run *const *run, const rp_view_facts *facts, uint32
     add_boards(&p, "board_memory_bytes", "gauge", "Most device memory that was used.", memory_of);
     add_boards(&p, "board_temperature_celsius", "gauge", "Temperature of a board.", heat_of);
     add_boards(&p, "board_power_watts", "gauge", "Power that a board draws.", power_of);
+    add_boards(&p, "board_energy_joules_total", "counter", "Energy that a board has drawn.",
+               energy_of);
     add_staleness(&p);
     add_wires(&p, "wire_bytes_total", "counter", "Bytes sent.", bytes_of);
     add_wires(&p, "wire_busy_seconds_total", "counter", "Time that the bytes took.", busy_of);

@@ -77,7 +77,7 @@ static void forget_board(rp_view_board *board) {
     *board = (rp_view_board){.name = "", .state = "", .op = "", .layers = "", .stages = ""};
     board->role = "";
     board->layer_count = board->busy = board->idle_s = (double)NAN;
-    board->memory_bytes = board->heat_c = board->power_w = (double)NAN;
+    board->memory_bytes = board->heat_c = board->power_w = board->energy_j = (double)NAN;
     board->silent_s = board->staleness = (double)NAN;
     for (uint32_t i = 0; i < RP_VIEW_OPS; i++) {
         board->op_s[i] = (double)NAN;
@@ -172,6 +172,7 @@ static rp_err read_now_board(rp_arena *arena, const json_t *from, bool active,
     }
     board->idle_s = real_of(from, "idle_s");
     board->memory_bytes = real_of(from, "memory_bytes");
+    board->energy_j = real_of(from, "energy_j");
     board->staleness = real_of(from, "staleness");
     if (active) { /* what was true at the end of a run is not true now */
         RP_TRY(text_of(arena, json_object_get(from, "state"), &board->state));
@@ -273,6 +274,7 @@ static rp_err read_summary(rp_arena *arena, const json_t *summary, rp_view_facts
             board->memory_bytes = real_of(stage, "device_bytes_max");
             board->staleness = real_of(stage, "gap_max");
             board->idle_s = real_of(stage, "idle_s");
+            board->energy_j = real_of(stage, "energy_j");
         }
     }
     if (facts->wire_count > 0) {

@@ -21,7 +21,7 @@ typedef struct {
     const char *role;   /* "forward" or "backward": half of a stage */
     double layer_count;
     double busy, op_s[RP_VIEW_OPS], idle_s;
-    double memory_bytes, heat_c, power_w, silent_s, staleness;
+    double memory_bytes, heat_c, power_w, energy_j, silent_s, staleness;
 } rp_view_board;
 
 typedef struct {

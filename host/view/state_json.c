@@ -41,6 +41,7 @@ static void add_board(const rp_view_board *board, rp_view_text *out) {
     add_real(out, "memory_bytes", board->memory_bytes);
     add_real(out, "heat_c", board->heat_c);
     add_real(out, "power_w", board->power_w);
+    add_real(out, "energy_j", board->energy_j);
     add_real(out, "silent_s", board->silent_s);
     add_real(out, "staleness", board->staleness);
     rp_view_add(out, "}");

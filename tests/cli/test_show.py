@@ -105,6 +105,30 @@ class Show(Board):
         self.assertIn("last words   none", out)
         self.stop(board)
 
+    def test_energy(self):
+        """5 W for as long as the run trained. A local board shares its machine and reports none."""
+        for name, text in {"name": "ina3221\n", "in1_input": "5000\n",
+                           "curr1_input": "1000\n"}.items():
+            path = self.dir / "system/sys/class/hwmon/hwmon0" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        board = self.serve()
+        run = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
+        self.ringpipe("train", run, "--keys", "host", "--out", "out", "--set", "train.epochs=200")
+        summary = json.loads((self.dir / "out/summary.json").read_text())
+        energy, seconds = summary["stage"][0]["energy_j"], summary["seconds"]
+        self.assertGreater(seconds, 2)
+        self.assertLessEqual(energy, 5 * (seconds + 1))
+        self.assertGreaterEqual(energy, 5 * (seconds - 2) / 2)  # the last second has no reading
+        self.assertAlmostEqual(summary["energy_j_per_sample"] * summary["samples"], energy, 3)
+        self.stop(board)
+        run = self.run_file(program.RUN.replace("boards: 2", "boards: 1"))
+        self.ringpipe("train", run, "--out", "alone", "--set", "train.epochs=20",
+                      env={"RINGPIPE_SYSTEM_ROOT": str(self.dir / "system")})
+        summary = json.loads((self.dir / "alone/summary.json").read_text())
+        self.assertNotIn("energy_j", summary["stage"][0])
+        self.assertNotIn("energy_j_per_sample", summary)
+
     def test_a_run_does_not_notice(self):
         """The weights are those of a run that nobody asked about, and nothing was lost."""
         self.ringpipe("train", self.run_file(program.RUN.replace("boards: 2", "boards: 1")),

@@ -294,6 +294,30 @@ static void numbers_of_boards_are_bounded(void **state) {
     ring_close(&ring);
 }
 
+/* Energy adds up over assignments, of which each counts from 0; what cannot be is unknown. */
+static void sensors_of_boards(void **state) {
+    (void)state;
+    rp_message trace = {.frame = {.which_body = RP_KIND_TRACE,
+                                  .body.trace = {.heat_c = 61, .power_w = 7.5f, .energy_j = 30}},
+                        .part_count = 1};
+    const rp_message end = {.frame = {.which_body = RP_KIND_FINISHED}};
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    rp_board_state *board = &ring.c->ring.board[0];
+    board->facts_before.energy_j = 100;
+    expect_ok(rp_accept_message(ring.c, 0, &trace));
+    expect_close(board->sensors.heat_c, 61, 0, 0);
+    expect_close(board->sensors.power_w, 7.5, 0, 0);
+    expect_close(board->facts.energy_j, 130, 0, 0);
+    rp_ring_take_facts(&ring.c->ring, 0, &end.frame.body.finished);
+    expect_close(board->facts.energy_j, 130, 0, 0);
+    trace.frame.body.trace = (rp_Trace){.heat_c = NAN, .power_w = -1, .energy_j = INFINITY};
+    expect_ok(rp_accept_message(ring.c, 0, &trace));
+    assert_true(board->sensors.heat_c == 0 && board->sensors.power_w == 0);
+    expect_close(board->facts.energy_j, 100, 0, 0);
+    ring_close(&ring);
+}
+
 /* Every state but the last can be left, is waited in for a bounded time, and has a name. */
 static void the_table_is_complete(void **state) {
     (void)state;
@@ -498,6 +522,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(versions_of_the_wire_must_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_must_read_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(sensors_of_boards, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_of_boards_are_bounded, setup, teardown),
         cmocka_unit_test(the_table_is_complete),
         cmocka_unit_test(the_protocol_page_has_the_table),

@@ -32,6 +32,7 @@ static rp_now_board some_board(const char *name) {
                           .memory_bytes = 4096,
                           .heat_c = NAN,
                           .power_w = INFINITY,
+                          .energy_j = 7.5,
                           .silent_s = 0.5,
                           .staleness = NAN};
 }
@@ -104,6 +105,7 @@ static void counts_continue_after_a_resume(void **state) {
     const json_t *ops = json_object_get(first, "op_s");
     assert_true(json_real_value(json_object_get(ops, "backward")) == 4);
     assert_true(json_real_value(json_object_get(first, "idle_s")) == 6);
+    assert_true(json_real_value(json_object_get(first, "energy_j")) == 15);
     assert_int_equal(json_integer_value(json_object_get(hop, "bytes")), 2000);
     assert_int_equal(json_integer_value(json_object_get(hop, "resent")), 2);
     assert_true(json_real_value(json_object_get(hop, "busy_s")) == 1);

@@ -13,6 +13,7 @@ static const rp_summary_stage stages[] = {{.board = "pocl-cpu",
                                            .weight_bytes = 5000000000,
                                            .device_bytes_max = 7,
                                            .flash_bytes = 8,
+                                           .energy_j = 12.5,
                                            .weight_versions_max = 1,
                                            .probe_copies = 2,
                                            .in_flight_max = 4}};
@@ -38,6 +39,7 @@ static const rp_summary whole = {.status = "finished",
                                           .counted = 10000},
                                  .best = {5, "accuracy", "test", 0.875, "best.safetensors"},
                                  .samples_per_s = 4901.5,
+                                 .energy_j_per_sample = 0.25,
                                  .stage = stages,
                                  .stage_count = 1,
                                  .link = links,
@@ -54,14 +56,13 @@ static const char whole_text[] =
     "\"stages\": 2, \"epochs\": 5, \"steps\": 2345, \"samples\": 300000, \"seconds\": 61.25, "
     "\"train\": {\"loss\": 0.3125}, \"eval\": {\"loss\": 0.375, \"accuracy\": 0.873, \"samples\": "
     "10000}, \"best\": {\"step\": 5, \"metric\": \"accuracy\", \"split\": \"test\", "
-    "\"value\": 0.875, \"path\": \"best.safetensors\"}, \"samples_per_s\": 4901.5, \"stage\": "
-    "[{\"board\": \"pocl-cpu\", \"layers\": "
+    "\"value\": 0.875, \"path\": \"best.safetensors\"}, \"samples_per_s\": 4901.5, "
+    "\"energy_j_per_sample\": 0.25, \"stage\": [{\"board\": \"pocl-cpu\", \"layers\": "
     "[\"conv1\", \"relu1\"], \"busy_s\": 1.5, \"idle_s\": 0.5, \"weight_bytes\": 5000000000, "
-    "\"device_bytes_max\": 7, \"flash_bytes\": 8, \"weight_versions_max\": 1, "
-    "\"probe_copies\": 2, "
-    "\"in_flight_max\": 4, \"gap_max\": 0}], \"link\": [{\"from\": 0, \"to\": 1, \"bytes\": 9, "
-    "\"busy_s\": 0.25, \"utilisation\": 0.125, \"codec\": \"f16 int8\"}], "
-    "\"wire\": [], "
+    "\"device_bytes_max\": 7, \"flash_bytes\": 8, \"energy_j\": 12.5, \"weight_versions_max\": 1, "
+    "\"probe_copies\": 2, \"in_flight_max\": 4, \"gap_max\": 0}], \"link\": [{\"from\": 0, "
+    "\"to\": 1, \"bytes\": 9, \"busy_s\": 0.25, \"utilisation\": 0.125, "
+    "\"codec\": \"f16 int8\"}], \"wire\": [], "
     "\"bubble\": 0.12, \"ledger\": {\"microbatches\": 9380, \"lost\": 0, \"repeated\": 0, "
     "\"samples\": 299999, \"digest\": \"00000000000000ab\"}, "
     "\"recovery\": [{\"board\": 2, \"detect_s\": 1.0, \"replan_s\": 2.0, \"restore_s\": 3.0, "

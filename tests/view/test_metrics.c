@@ -47,6 +47,7 @@ static void of_an_active_run(void **state) {
     expect_line(text, "ringpipe_board_up" RUN ",board=\"right \\\"2\\\"\"} 0\n");
     expect_line(text, "ringpipe_board_op_seconds_total" RUN ",board=\"left\",op=\"backward\"} 4\n");
     expect_line(text, "ringpipe_board_idle_seconds_total" RUN ",board=\"left\"} 3\n");
+    expect_line(text, "ringpipe_board_energy_joules_total" RUN ",board=\"left\"} 41.5\n");
     expect_line(text, "ringpipe_board_memory_bytes" RUN ",board=\"left\"} 1048576\n");
     expect_line(text, "ringpipe_stage_staleness_updates" RUN ",stage=\"0\"} 1\n");
     expect_line(text, "ringpipe_wire_bytes_total" RUN

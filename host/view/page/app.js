@@ -205,6 +205,7 @@ function boardTitle(board) {
   add("memory", mebi(board.memory_bytes));
   add("temperature", isNumber(board.heat_c) ? board.heat_c.toFixed(0) + " °C" : "");
   add("power", isNumber(board.power_w) ? board.power_w.toFixed(1) + " W" : "");
+  add("energy", isNumber(board.energy_j) ? board.energy_j.toFixed(0) + " J" : "");
   add("staleness", isNumber(board.staleness) ? `${board.staleness} updates` : "");
   add("silent for", board.silent_s > 3 ? board.silent_s.toFixed(0) + " s" : "");
   return lines.join("\n");
