@@ -304,6 +304,13 @@ class Sites(program.Case):
                          [("site-0", "finished"), ("site-1", "finished"), ("site-2", "late")])
         self.assertEqual([late["site"] for late in self.events("a", "late")], ["site-2"])
         self.assertEqual([site["late"] for site in self.summary("a")["sites"]], [0, 0, 1])
+        # All three are needed: the run says who is missing, and waits.
+        self.train("b", *self.sets(take="{least: 3, wait: 1}", rounds=1), "--set",
+                   "train.eval_epochs=0")
+        missing = self.events("b", "missing")[0]
+        self.assertEqual((missing["round"], missing["least"]), (1, 3))
+        self.assertIn("site-2", missing["sites"])
+        self.assertEqual([site["status"] for site in self.members("b")[0]], ["finished"] * 3)
 
     def test_site_away(self):
         """A site that fails again and again is named each time, and then left out."""
