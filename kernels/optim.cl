@@ -82,6 +82,20 @@ kernel void rmsprop(global float *w, global const float *g, global float *square
     PUT(w, weight - lr * d);
 }
 
+/* g += mu (w - start) - drift. start NULL: mu is 0; drift NULL: none. */
+kernel void anchor(global float *g, global const float *w, global const float *start,
+                   global const float *drift, uint count, float mu) {
+    BEGIN
+    float16 d = AT(g);
+    if (start) {
+        d += mu * (AT(w) - AT(start));
+    }
+    if (drift) {
+        d -= AT(drift);
+    }
+    PUT(g, d);
+}
+
 /* out = w - ahead * direction, ahead = lr * s. */
 kernel void predict_direction(global float *out, global const float *w,
                               global const float *direction, uint count, float ahead) {

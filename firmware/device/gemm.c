@@ -46,9 +46,9 @@ rp_err rp_gemm_run(rp_device *device, const rp_mat *c, const rp_mat *a, const rp
     rp_err err;
     RP_TRY(check_call(c, a, b, ending));
     size_t bytes = rp_gemm_workspace_bytes(device->gemm, c, a, b);
-    if (bytes > workspace->bytes) {
-        RP_TRY(rp_fail(RP_ERR_MEMORY, "gemm: needs a workspace of %zu bytes, has %zu", bytes,
-                       workspace->bytes));
+    const size_t has = workspace ? workspace->bytes : 0; /* a small product needs none */
+    if (bytes > has) {
+        RP_TRY(rp_fail(RP_ERR_MEMORY, "gemm: needs a workspace of %zu bytes, has %zu", bytes, has));
     }
     if (device->gemm == RP_GEMM_PANEL) {
         RP_TRY(rp_gemm_panel(device, c, a, b, ending, workspace));

@@ -69,7 +69,7 @@ typedef struct {
 
 /* C [M,N] = A [M,K] * B [K,N]. C must be STRIDED and not transposed. Deterministic: the sum over K
  * has a fixed order that depends only on the shapes. Borrows everything until a later fence; the
- * workspace has at least rp_gemm_workspace_bytes().
+ * workspace has at least rp_gemm_workspace_bytes(), and may be NULL if that is 0.
  * errors  SHAPE when the inner dimensions differ; DEVICE from the driver */
 rp_err rp_gemm_run(rp_device *device, const rp_mat *c, const rp_mat *a, const rp_mat *b,
                    const rp_epilogue *epilogue, rp_buffer *workspace) RP_MUST_CHECK;

@@ -11,7 +11,7 @@
 #include "base/config.h"
 #include "device/device.h"
 
-enum { RP_OPTIM_STATES_MAX = 3 };
+enum { RP_OPTIM_STATES_MAX = 5 }; /* three of a kind, two of an anchor */
 
 typedef struct rp_optim_kind rp_optim_kind;
 
@@ -24,8 +24,20 @@ typedef enum {
     RP_PREDICT_XPIPE /* adam, adamw: moments corrected by 1 - beta instead of 1 - beta^t */
 } rp_predict_rule;
 
+/* A term that is added to each gradient before clipping and before the optimiser:
+ * mu (w - start) - drift. `start`: the weights at step 0 of the run; the term is the gradient of
+ * mu / 2 |w - start|^2. `drift`: given with the start weights, else zeros. Both are stored as
+ * states.
+ * source  FedProx: Li et al. 2018 (1812.06127), eq. 2; SCAFFOLD: Karimireddy et al. 2019
+ *         (1910.06378), where drift is c_i - c */
+typedef struct {
+    double mu; /* 0: no `start` */
+    bool drift;
+} rp_optim_anchor;
+
 typedef struct {
     const rp_optim_kind *kind;
+    rp_optim_anchor anchor; /* rp_optim_parse() clears it */
     double lr, momentum, dampening, weight_decay;
     double beta1, beta2, eps, alpha;
     bool nesterov, centered;
@@ -85,6 +97,24 @@ const rp_optim_kind *rp_optim_find(const char *name); /* NULL when unknown */
 
 /* Parses `optimizer:` of a run file. */
 rp_err rp_optim_parse(rp_optim *optim, rp_node *node) RP_MUST_CHECK;
+
+/* `anchor` of a section: none, mu, or {mu, drift}. errors  USAGE */
+rp_err rp_optim_parse_anchor(rp_optim_anchor *anchor, rp_node *section) RP_MUST_CHECK;
+/* Refuses a drift if updates are not the rate times the gradient, because it is computed from the
+ * sum of the updates. errors  USAGE naming the line of `node` */
+rp_err rp_optim_check_anchor(const rp_optim *optim, const rp_node *node) RP_MUST_CHECK;
+bool rp_optim_is_anchored(const rp_optim *optim);
+/* Adds the term to `g`, `count` floats like call->w. start, drift: states; NULL: without them. */
+rp_err rp_optim_anchor_gradient(const rp_optim_call *call, rp_buffer *g, const rp_buffer *start,
+                                const rp_buffer *drift) RP_MUST_CHECK;
+
+/* All states: those of the kind, then `anchor` and `drift` if in use. Names are those of
+ * checkpoints. The index of a state that is not in use is RP_OPTIM_NO_STATE. */
+#define RP_OPTIM_NO_STATE UINT32_MAX
+uint32_t rp_optim_state_count(const rp_optim *optim);
+const char *rp_optim_state_name(const rp_optim *optim, uint32_t index);
+uint32_t rp_optim_anchor_state(const rp_optim *optim);
+uint32_t rp_optim_drift_state(const rp_optim *optim);
 
 /* The factor on a stage's rate: (1 + staleness)^-p, 1 without `staleness_power`. `staleness`: own
  * updates between a forward and its backward. Pure. */

@@ -215,6 +215,18 @@ void rp_digest_update(rp_digest_optimise *by) {
     }
 }
 
+rp_digest rp_digest_anchor(const rp_model_param *param, rp_digest gradient, rp_digest weight,
+                           rp_digest start, rp_digest drift, float mu) {
+    operands o = begin_digest("N");
+    add_param(&o, param);
+    add_float(&o, mu);
+    add_digest(&o, gradient);
+    add_digest(&o, weight);
+    add_digest(&o, start);
+    add_digest(&o, drift);
+    return finish_digest(&o);
+}
+
 rp_digest rp_digest_predict(const rp_digest_optimise *by, float ahead, float share) {
     if (by->applied == 0 || !(share > 0)) {
         return by->weight;

@@ -78,7 +78,7 @@ rp_digest rp_digest_tie(rp_digest sum, rp_digest use);
 typedef struct {
     const rp_model_param *param;
     rp_digest weight, gradient;
-    uint32_t state_count;
+    uint32_t state_count; /* of the optimiser's kind; those of an anchor do not change */
     rp_digest state[RP_OPTIM_STATES_MAX];
     float rate, grad_scale;
     uint64_t applied; /* optimiser steps before this one */
@@ -86,6 +86,9 @@ typedef struct {
 
 /* Weight and states after an optimiser step, in place. */
 void rp_digest_update(rp_digest_optimise *by);
+/* The gradient with the anchor's term (rp_optim_anchor); start, drift: zero if not in use. */
+rp_digest rp_digest_anchor(const rp_model_param *param, rp_digest gradient, rp_digest weight,
+                           rp_digest start, rp_digest drift, float mu);
 /* The weight after `ahead` predicted updates with prediction gain `share`; the unchanged weight
  * before the first step. */
 rp_digest rp_digest_predict(const rp_digest_optimise *by, float ahead, float share);

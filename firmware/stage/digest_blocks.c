@@ -11,7 +11,7 @@ static rp_digest_optimise optimise_of(const digest_executor *e, const rp_optimis
         .param = digest_trained(e, trained),
         .weight = digest_block(e, by->weights)[trained],
         .gradient = digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained],
-        .state_count = states,
+        .state_count = e->as.base.job->optim.kind->state_count(&e->as.base.job->optim),
         .rate = by->rate,
         .grad_scale = by->grad_scale,
         .applied = by->applied,
@@ -34,6 +34,19 @@ static void digest_update(digest_executor *e, const rp_optimise *by, uint32_t tr
     for (uint32_t s = 0; s < states; s++) {
         digest_block(e, (rp_block){RP_BLOCK_STATE, by->replica * states + s})[trained] =
             at.state[s];
+    }
+}
+
+static void digest_anchor(digest_executor *e, const rp_optimise *by, uint32_t trained) {
+    const rp_optim *optim = &e->as.base.job->optim;
+    const uint32_t anchor = rp_optim_anchor_state(optim);
+    const uint32_t drift = rp_optim_drift_state(optim);
+    const rp_digest_optimise at = optimise_of(e, by, trained);
+    const rp_digest zero = {0};
+    if (!e->as.base.layout->far[trained]) {
+        digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained] = rp_digest_anchor(
+            at.param, at.gradient, at.weight, anchor == RP_OPTIM_NO_STATE ? zero : at.state[anchor],
+            drift == RP_OPTIM_NO_STATE ? zero : at.state[drift], (float)optim->anchor.mu);
     }
 }
 
@@ -103,6 +116,9 @@ void rp_digest_run_block(digest_executor *e, const rp_command *command, uint32_t
         return;
     case RP_COMMAND_UPDATE:
         digest_update(e, &command->optimise, trained);
+        return;
+    case RP_COMMAND_ANCHOR:
+        digest_anchor(e, &command->optimise, trained);
         return;
     case RP_COMMAND_AVERAGE:
         digest_average(e, command, trained);

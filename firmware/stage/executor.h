@@ -147,6 +147,7 @@ typedef enum {
     RP_COMMAND_PROBE,   /* move: completes a prediction-error sample; `from`: the newest weights */
     RP_COMMAND_PREDICT, /* optimise: `to` = the weights after `ahead` predicted updates */
     RP_COMMAND_UPDATE,  /* optimise: updates weights and states with the gradients */
+    RP_COMMAND_ANCHOR,  /* optimise: adds the anchor's term to the gradients */
     RP_COMMAND_AVERAGE, /* average */
     RP_COMMAND_KINDS
 } rp_command_kind;

@@ -129,6 +129,8 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
         return rp_opencl_predict(e, &command->optimise);
     case RP_COMMAND_UPDATE:
         return rp_opencl_update(e, &command->optimise);
+    case RP_COMMAND_ANCHOR:
+        return rp_opencl_anchor(e, &command->optimise);
     case RP_COMMAND_AVERAGE:
         return rp_opencl_average(e, command);
     case RP_COMMAND_KINDS:

@@ -257,6 +257,8 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(check_output(out, root));
     RP_TRY(rp_node_need(root, "optimizer"));
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));
+    RP_TRY(rp_optim_parse_anchor(&out->optim.anchor, root));
+    RP_TRY(rp_optim_check_anchor(&out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
     RP_TRY(rp_method_parse(root, stages, &out->method));
     RP_TRY(rp_method_fit_stages(&out->method, stages, rp_node_find(root, "schedule")));
@@ -291,6 +293,12 @@ rp_err rp_method_fit(const rp_method *method, rp_optim *optim, const rp_node *no
                             "separate from the gradient, which %s does not have here; expected "
                             "adamw with weight_decay, or drop `decay`",
                             optim->kind->name);
+    }
+    if (rp_optim_is_anchored(optim) && method->kind->average != RP_AVERAGE_NONE) {
+        return rp_node_fail(node,
+                            "train.anchor: schedule %s has several replicas of the weights, which "
+                            "their own centre already pulls; expected another schedule",
+                            method->kind->name);
     }
     if (!method->kind->flushed && optim->clip_norm > 0) {
         return rp_node_fail(

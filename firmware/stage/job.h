@@ -7,6 +7,7 @@
  *   times: [16, 24]     # lengths of shorter steps, see rp_model_add_times()
  *   seed: 1             batch: 128       microbatch: 32
  *   epoch_samples: 60000                 steps: 2345   step_first: 0
+ *   anchor: {mu: 0.1, drift: false} # as train.anchor; missing: none
  *   guard: true         memory_mib: 0    copies: false
  *   memory_bytes: 0     # instead of memory_mib, if that would not be a whole number
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe

@@ -160,7 +160,7 @@ static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout
         layout->gradient_bytes += trained ? rp_layout_sample_bytes(&param->shape) : 0;
     }
     layout->state_count = /* only updates need states */
-        job->role == RP_ROLE_FORWARD ? 0 : job->optim.kind->state_count(&job->optim);
+        job->role == RP_ROLE_FORWARD ? 0 : rp_optim_state_count(&job->optim);
     return err;
 }
 

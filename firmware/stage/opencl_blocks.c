@@ -173,6 +173,34 @@ fail:
     return err;
 }
 
+/* A state of the optimiser, which may be RP_OPTIM_NO_STATE. */
+static rp_buffer *state_of(const rp_optim_call *call, uint32_t state) {
+    return state == RP_OPTIM_NO_STATE ? NULL : call->state[state];
+}
+
+static rp_err anchor_gradient(const rp_optim_call *call, rp_buffer *g) {
+    return rp_optim_anchor_gradient(call, g, state_of(call, rp_optim_anchor_state(call->optim)),
+                                    state_of(call, rp_optim_drift_state(call->optim)));
+}
+
+rp_err rp_opencl_anchor(rp_opencl *e, const rp_optimise *by) {
+    const rp_layout *layout = e->base.layout;
+    rp_optim_call call = optim_call(e, by);
+    rp_err err = RP_OK;
+    if (layout->far_count == 0) {
+        return anchor_gradient(&call, rp_opencl_whole(e, gradient));
+    }
+    for (uint32_t p = 0; p < layout->param_count; p++) { /* all but the copies of far tensors */
+        const uint32_t t = layout->trained[p];
+        if (t != RP_NOT_TRAINED && !layout->far[t]) {
+            limit_call(e, by, t, (uint32_t)rp_shape_count(&e->param[p].grad.shape), &call);
+            RP_TRY(anchor_gradient(&call, rp_opencl_flat(e, gradient)->part[t]));
+        }
+    }
+fail:
+    return err;
+}
+
 rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) {
     const uint32_t count = floats_of(e);
     const float alpha = command->average.alpha;

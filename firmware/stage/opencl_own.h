@@ -136,6 +136,7 @@ rp_err rp_opencl_probe(rp_opencl *e, rp_block newest) RP_MUST_CHECK;
 rp_err rp_opencl_probe_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
 rp_err rp_opencl_predict(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
+rp_err rp_opencl_anchor(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
 
 /* opencl_ties.c */

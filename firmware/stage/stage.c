@@ -412,11 +412,33 @@ uint32_t rp_stage_norm_count(const rp_stage *stage) {
     return stage->layout->trained_count;
 }
 
+/* Before gradients are used: adds the anchor's term. At the first step it copies the start weights,
+ * which checkpoints contain from then on. */
+static rp_err add_anchor(rp_stage *stage) {
+    const rp_optim *optim = &stage->job->optim;
+    const rp_block start = {RP_BLOCK_STATE, rp_optim_anchor_state(optim)};
+    const rp_command command = {.kind = RP_COMMAND_ANCHOR,
+                                .optimise = {.weights = newest_of(stage, 0)}};
+    rp_err err = RP_OK;
+    if (!rp_optim_is_anchored(optim) || stage->anchored) {
+        return RP_OK;
+    }
+    if (stage->starts && start.index != RP_OPTIM_NO_STATE) {
+        RP_TRY(rp_stage_copy(stage, command.optimise.weights, start));
+    }
+    stage->starts = false;
+    stage->anchored = true;
+    RP_TRY(rp_stage_issue(stage, &command));
+fail:
+    return err;
+}
+
 rp_err rp_stage_norms(rp_stage *stage, float *out) {
     const rp_command command = {.kind = RP_COMMAND_NORMS, .read = {.out = out}};
     rp_err err = RP_OK;
     if (stage->layout->trained_count > 0) {
         RP_TRY(rp_stage_tie_own(stage));
+        RP_TRY(add_anchor(stage));
         RP_TRY(rp_stage_issue(stage, &command));
     }
 fail:
@@ -528,9 +550,11 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
     }
     if (!skip) {
         RP_TRY(rp_stage_tie_own(stage));
+        RP_TRY(add_anchor(stage));
         RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
     }
     stage->tied = false;
+    stage->anchored = false;
     RP_TRY(rp_stage_run_probe(stage, op, &(rp_weight_view){.replica = by.replica}));
 fail:
     return err;

@@ -186,9 +186,11 @@ rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_
         RP_TRY(rp_stage_warm_up(stage));
         stage->accumulated = 0;
         stage->tied = false;
+        stage->anchored = false;
         memset(stage->applied, 0, sizeof stage->applied);
     }
     RP_TRY(rp_stage_issue(stage, &init));
+    stage->starts = job->step_first == 0;
     rp_stage_start(stage, job->step_first);
     RP_TRY(rp_stage_drain(stage));
     *out = stage;

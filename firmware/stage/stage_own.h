@@ -34,6 +34,8 @@ struct rp_stage {
     rp_stage_probe probe_about;
     const rp_tie_row *far_row; /* for the next forward: values of tensors of other stages */
     uint32_t far_rows;
+    bool starts;          /* at step 0 the next update begins from the start weights */
+    bool anchored;        /* the gradients have the anchor's term */
     bool tied;            /* the gradients of tied tensors are those of all uses */
     uint32_t accumulated; /* weight gradients that are summed in the gradient block */
     double rate_factor;   /* factor of every learning rate here (METHODS 11) */

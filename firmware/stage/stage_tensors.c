@@ -74,7 +74,7 @@ static rp_export find_index(const rp_stage *stage, uint32_t index) {
             const uint32_t replica = index / states % stage->versions.replicas;
             const uint32_t state = index % states;
             return make_export(stage, i, stage->layout->copies.centres ? index / states : NO_SET,
-                               stage->job->optim.kind->state_names[state],
+                               rp_optim_state_name(&stage->job->optim, state),
                                (rp_block){RP_BLOCK_STATE, replica * states + state});
         }
         index -= optimiser_sets(stage) * states;

@@ -59,6 +59,8 @@ enum {
     UINT64_C(131072) /* a board stores activations in 16 bits: required of all if asked */
 #define RP_WIRE_FEATURE_TIMES                                                                      \
     UINT64_C(262144) /* a board reads rp_Parcel.time: required of all if the data have buckets */
+#define RP_WIRE_FEATURE_ANCHOR                                                                     \
+    UINT64_C(524288) /* a board reads `anchor` in a job: required of all if asked */
 #define RP_WIRE_FEATURES                                                                           \
     (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
      RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
@@ -66,7 +68,7 @@ enum {
      RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_SIZES |                    \
      RP_WIRE_FEATURE_WIRES | RP_WIRE_FEATURE_PUSH | RP_WIRE_FEATURE_BESIDES |                      \
      RP_WIRE_FEATURE_SIZE_RECORDS | RP_WIRE_FEATURE_TIES | RP_WIRE_FEATURE_STORAGE |               \
-     RP_WIRE_FEATURE_TIMES)
+     RP_WIRE_FEATURE_TIMES | RP_WIRE_FEATURE_ANCHOR)
 
 /* What a board waits for, in WAITING. */
 typedef enum {

@@ -63,6 +63,11 @@ void rp_checkpoint_abandon(rp_checkpoint_writer **writer);
  * sidecar file exists. errors FORMAT naming file and tensor */
 rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states) RP_MUST_CHECK;
 
+/* A file of start weights with this key in its metadata also gives states of the optimiser, unless
+ * `run->init` takes only a part of it. The value is the number of updates that they have seen. A
+ * state that the file does not have starts as zeros. */
+#define RP_CHECKPOINT_START_UPDATES "start_updates"
+
 /* Checks that the file of `run->init` has all tensors that `run->init` takes. errors USAGE with the
  * run file's line: a name or pattern that matches nothing; FORMAT, IO */
 rp_err rp_checkpoint_check_start(const rp_runfile *run) RP_MUST_CHECK;
@@ -92,6 +97,8 @@ rp_err rp_checkpoint_open_reader(rp_arena *arena, const rp_runfile *run, const c
 /* Opens a reader of the start weights: the tensors that `run->init` takes from its file. */
 rp_err rp_checkpoint_open_start(rp_arena *arena, const rp_runfile *run,
                                 rp_checkpoint_reader **out) RP_MUST_CHECK;
+/* Updates that the states of the start have seen; 0 for another file, or without states. */
+uint64_t rp_checkpoint_start_updates(const rp_checkpoint_reader *reader);
 void rp_checkpoint_close_reader(rp_checkpoint_reader **reader); /* accepts NULL inside */
 
 /* A tensor for the boards that hold a layer with it; borrowed from the reader. */

@@ -23,7 +23,8 @@ struct rp_checkpoint_reader {
     rp_st_reader *file;
     rp_checkpoint_list list;
     const char *const
-        *source; /* by entry: name in a file of start weights; NULL: not such a file */
+        *source;      /* by entry: name in a file of start weights; NULL: not such a file */
+    uint64_t updates; /* rp_checkpoint_start_updates() */
     uint32_t next;
 };
 

@@ -439,8 +439,10 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
     }
     run_then(run, &position->setup, &then);
     RP_TRY(check_same_run(arena, reader, &then, path));
-    RP_TRY(rp_checkpoint_read_applied(arena, applied, path, &then.method, position->step,
-                                      &position->applied));
+    /* states of `train.init` may have seen updates of earlier runs */
+    RP_TRY(rp_checkpoint_read_applied(
+        arena, applied, path, &then.method,
+        position->step + (run->init ? RP_CHECKPOINT_START_UPDATES_MAX : 0), &position->applied));
     position->setup.advance = then.method.advance;
     position->setup.ahead_count = then.method.ahead_count;
     memcpy(position->setup.ahead, then.method.ahead, sizeof position->setup.ahead);

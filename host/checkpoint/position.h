@@ -51,8 +51,11 @@ rp_err rp_position_setup(rp_arena *arena, const rp_runfile *run, const rp_plan *
 rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t step,
                                     const rp_position_score *score) RP_MUST_CHECK;
 
-/* Parses the metadata `applied` of the checkpoint `path` at `step`: "a,b;c,d", updates by replica,
- * stage by stage. *out is in `arena`. errors FORMAT: impossible for this method */
+/* Most updates that states of start weights have seen: the most steps of a run. */
+#define RP_CHECKPOINT_START_UPDATES_MAX (UINT64_C(1) << 40)
+
+/* Parses the metadata `applied` of the checkpoint `path`: "a,b;c,d", updates by replica, stage by
+ * stage, each at most `step`. *out is in `arena`. errors FORMAT: impossible for this method */
 rp_err rp_checkpoint_read_applied(rp_arena *arena, const char *text, const char *path,
                                   const rp_method *method, uint64_t step,
                                   rp_applied *out) RP_MUST_CHECK;

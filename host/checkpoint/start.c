@@ -118,12 +118,27 @@ fail:
     return err;
 }
 
+/* Does the run take the file's states? *updates: as in rp_checkpoint_start_updates(). */
+static rp_err read_states(const rp_init *init, const rp_st_reader *file, bool *states,
+                          uint64_t *updates) {
+    const char *text = rp_st_meta(file, RP_CHECKPOINT_START_UPDATES);
+    *states = text && !init->only && !init->except && !init->rename;
+    *updates = 0;
+    return !*states || (rp_checkpoint_number(text, updates) &&
+                        *updates <= RP_CHECKPOINT_START_UPDATES_MAX)
+               ? RP_OK
+               : rp_node_fail(init->node, "%.120s: metadata '%s': expected a number", init->from,
+                              RP_CHECKPOINT_START_UPDATES);
+}
+
 /* Keeps only entries that are taken, and checks that the file has them. */
 static rp_err choose_entries(const rp_init *init, const rp_st_reader *file,
                              rp_checkpoint_list *list, const char **source) {
+    const uint32_t values = list->evaluated;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        if (!rp_init_takes(init, list->entry[i].name)) {
+        const bool is_state = i >= values;
+        if (!rp_init_takes(init, list->entry[i].name) || (is_state && !source[i])) {
             continue;
         }
         if (!source[i]) {
@@ -136,6 +151,7 @@ static rp_err choose_entries(const rp_init *init, const rp_st_reader *file,
         list->entry[kept] = list->entry[i];
         list->param[kept] = list->param[i];
         source[kept++] = source[i];
+        list->evaluated = is_state ? list->evaluated : kept;
     }
     list->count = kept;
     if (kept == 0) {
@@ -147,11 +163,13 @@ static rp_err choose_entries(const rp_init *init, const rp_st_reader *file,
 
 /* Lists the tensors that `run->init` takes from the file, and their names there. */
 static rp_err make_start(rp_arena *arena, const rp_runfile *run, const rp_st_reader *file,
-                         rp_checkpoint_list *list, const char *const **source) {
+                         rp_checkpoint_list *list, const char *const **source, uint64_t *updates) {
     const rp_init *init = run->init;
     const char **names;
+    bool states;
     rp_err err;
-    RP_TRY(rp_checkpoint_make_list(arena, run, false, list));
+    RP_TRY(read_states(init, file, &states, updates));
+    RP_TRY(rp_checkpoint_make_list(arena, run, states, list));
     RP_TRY(RP_ARENA_NEW(arena, list->count + 1, &names));
     RP_TRY(check_patterns(init->only, run->model));
     RP_TRY(check_patterns(init->except, run->model));
@@ -185,10 +203,11 @@ rp_err rp_checkpoint_check_start(const rp_runfile *run) {
     rp_st_reader *file = NULL;
     rp_checkpoint_list list;
     const char *const *source;
+    uint64_t updates;
     rp_err err;
     rp_arena_init(&arena, "start weights", 0);
     RP_TRY(rp_st_open(&arena, run->init->from, &file));
-    RP_TRY(make_start(&arena, run, file, &list, &source));
+    RP_TRY(make_start(&arena, run, file, &list, &source, &updates));
     for (uint32_t i = 0; i < list.count; i++) {
         const float *values;
         RP_TRY(rp_st_need_f32(file, source[i], list.entry[i].dims, list.entry[i].dim, &values));
@@ -207,7 +226,7 @@ rp_err rp_checkpoint_open_start(rp_arena *arena, const rp_runfile *run,
     RP_TRY(RP_ARENA_NEW(arena, 1, &reader));
     *reader = (rp_checkpoint_reader){.method = &run->method, .model = run->model};
     RP_TRY(rp_st_open(arena, run->init->from, &reader->file));
-    RP_TRY(make_start(arena, run, reader->file, &reader->list, &reader->source));
+    RP_TRY(make_start(arena, run, reader->file, &reader->list, &reader->source, &reader->updates));
     *out = reader;
     return RP_OK;
 fail:

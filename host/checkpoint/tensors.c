@@ -28,7 +28,7 @@ static rp_err add_tensor(rp_arena *arena, const rp_model *model, uint32_t index,
 static rp_err add_set(rp_arena *arena, const rp_runfile *run, const char *prefix, bool values,
                       bool states, rp_checkpoint_list *list) {
     const rp_model *model = run->model;
-    const uint32_t count = states ? run->optim.kind->state_count(&run->optim) : 0;
+    const uint32_t count = states ? rp_optim_state_count(&run->optim) : 0;
     rp_err err = RP_OK;
     for (uint32_t s = 0; s < count + values; s++) {
         const uint32_t state = s - values;
@@ -36,7 +36,7 @@ static rp_err add_set(rp_arena *arena, const rp_runfile *run, const char *prefix
         for (uint32_t p = 0; p < model->param_count; p++) {
             if (model->param[p].role == RP_PARAM_TRAINED && model->param[p].owner == p) {
                 RP_TRY(add_tensor(arena, model, p, prefix,
-                                  is_value ? NULL : run->optim.kind->state_names[state], list));
+                                  is_value ? NULL : rp_optim_state_name(&run->optim, state), list));
             }
         }
     }
@@ -125,6 +125,10 @@ rp_err rp_checkpoint_open_reader(rp_arena *arena, const rp_runfile *run, const c
     *out = reader;
 fail:
     return err;
+}
+
+uint64_t rp_checkpoint_start_updates(const rp_checkpoint_reader *reader) {
+    return reader->updates;
 }
 
 void rp_checkpoint_close_reader(rp_checkpoint_reader **reader) {

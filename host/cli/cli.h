@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/options.h"
 #include "base/shape.h"
@@ -16,7 +18,8 @@
 /* Values of train, resume, plan, profile and warm. */
 typedef struct {
     const char *resume, *plan, *profile;
-    bool silent; /* no result on standard output */
+    bool silent;  /* no result on standard output */
+    FILE *result; /* if silent: where it goes; NULL: nowhere */
     bool lane; /* standard input and output are the connection to the process that averages lanes */
 } rp_cli_run;
 
@@ -87,12 +90,18 @@ typedef struct {
 /* Values of data split. */
 typedef struct {
     uint32_t sites, least;
-    const char *by; /* the rule */
+    double validation; /* share of each site's samples */
+    const char *by;    /* the rule */
 } rp_cli_split;
 
 /* Values of round. */
 typedef struct {
-    const char *in; /* weights */
+    const char *in;        /* weights */
+    const char *state;     /* folder of the site; NULL: the site keeps nothing */
+    const char *optimizer; /* "keep" or "fresh"; NULL: fresh */
+    rp_option_list keep;
+    double anchor, clip;
+    bool drift;
     uint32_t number, steps, epochs, within_s;
 } rp_cli_round;
 

@@ -174,11 +174,26 @@ const rp_option rp_cli_options[] = {
     NUMBER("epochs", "N", round.epochs, 1000000, "Epochs of the round (default: 1)"),
     VALUE(NUMBER, "within", 0, "SECONDS", round.within_s, 10000000,
           "End the round after this time, with the steps that are done", "time"),
-    NUMBER("sites", "N", split.sites, RP_SITES_MAX, "Number of sites"),
+    TEXT("state", "DIR", round.state, "Folder of what the site keeps from one round to the next"),
+    VALUE(REAL, "anchor", 0, "MU", round.anchor, 1000000,
+          "Pull towards the given weights, as FedProx; 0: none (default)", NULL),
+    FLAG("drift", 0, round.drift, "Correct the site's drift, as SCAFFOLD; needs --state"),
+    VALUE(LIST, "keep", 0, "PATTERN", round.keep, RP_OPTION_ITEMS_MAX,
+          "Tensors that never leave the site, as in 'bn*'; may be repeated; needs --state", NULL),
+    CHOICE("optimizer", "fresh|keep", round.optimizer,
+           "Whether its state goes on in the next round (default: fresh); keep needs --state",
+           NULL),
+    VALUE(REAL, "clip", 0, "LENGTH", round.clip, 1000000000,
+          "Longest difference from the given weights; 0: not limited (default)", NULL),
+    NUMBER("sites", "N", split.sites, RP_SITES_MAX,
+           "Number of sites; with column:FILE the number of its names"),
     TEXT("by", "RULE", split.by,
-         "iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp"),
+         "iid (default), dirichlet:ALPHA, classes:N, shards:N, quantity:linear|square|exp, "
+         "column:FILE"),
     NUMBER("least", "N", split.least, 1000000,
            "Smallest number of samples of a site, for Dirichlet shares (default: 10)"),
+    VALUE(REAL, "validation", 0, "SHARE", split.validation, 1,
+          "Share of each site's samples that is its validation part (default: 0)", NULL),
     NUMBER("vocab", "N", vocab, RP_TOKENS_MAX, "Number of tokens, at least 260"),
 
     FLAG("quiet", 'q', quiet, "Print errors and the result, nothing else"),
@@ -217,7 +232,9 @@ const rp_cli_verb rp_cli_verbs[] = {
      "and "
      "all end with the weights that the method defines.",
      rp_verb_sim},
-    {"round", "SITE.yaml", 1, 1, "in! out! round! steps|epochs within:time set format keys",
+    {"round", "SITE.yaml", 1, 1,
+     "in! out! round! steps|epochs within:time anchor drift keep optimizer clip state set format "
+     "keys",
      "Train one round of a site from given weights",
      "For federated training: the order of samples follows from the run file's seed, the site and "
      "the round, so the round has the same result wherever it is done. DIR/round.json says that "
@@ -337,7 +354,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      "The files are texts in UTF-8. A run file takes the result as `tokens` of its data, and "
      "Hugging Face's tokenizers can load it.",
      rp_verb_data_bpe},
-    {"data split", "RUN.yaml", 1, 1, "sites! by seed least out:json! set yes format",
+    {"data split", "RUN.yaml", 1, 1, "sites by seed least validation out:json! set yes format",
      "Divide the training samples of a run's data set among sites",
      "The file lists the samples of each site. A run file takes one site's samples with `site: "
      "{split: FILE.json, name: site-0}` in its data. The table shows the samples of each class at "

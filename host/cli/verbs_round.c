@@ -13,14 +13,16 @@
 #include "base/folders.h"
 #include "base/json_print.h"
 #include "base/json_read.h"
+#include "base/replace.h"
 #include "base/rng.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "run/runfile.h"
 #include "sites/answer.h"
+#include "sites/state.h"
 #include "sites/weights.h"
 
-enum { SETS_OF_ROUND = 4, PATH_BYTES = 4096 };
+enum { SETS_OF_ROUND = 5, PATH_BYTES = 4096 };
 
 typedef struct {
     const rp_cli_args *args;
@@ -28,9 +30,15 @@ typedef struct {
     rp_runfile run; /* the site's run file with --set */
     rp_round_asked asked;
     const char *folder, *run_folder, *weights;
+    const char *begin;  /* start.safetensors */
+    const char *before; /* before.json, the evaluation of the start */
+    rp_site_start start;
     const char *trained;    /* file with the weights of the run */
-    uint64_t done, samples; /* steps and samples in these; of a partial round */
-    int lock;               /* descriptor of the run file; -1: none */
+    const char *newest;     /* newest checkpoint of the run; NULL: none */
+    uint64_t done, samples; /* steps and samples in it */
+    uint64_t updates;       /* of its optimiser, those of earlier rounds included */
+    double rates;           /* sum of their learning rates in this round */
+    int lock, state_lock;   /* descriptors of the locked folders; -1: none */
 } site_round;
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -51,6 +59,52 @@ static rp_err check_run(const site_round *r) {
     return lanes && rp_node_is_map(lanes)
                ? rp_node_fail(lanes, "a round trains in one ring: remove this key")
                : RP_OK;
+}
+
+static bool keeps_optimizer(const rp_cli_round *args) {
+    return args->optimizer && strcmp(args->optimizer, "keep") == 0;
+}
+
+/* Refuses rules that need a folder, or that do not go together. */
+static rp_err check_rules(const site_round *r) {
+    const rp_cli_round *args = &r->args->round;
+    const char *needs = args->drift             ? "--drift"
+                        : args->keep.count > 0  ? "--keep"
+                        : keeps_optimizer(args) ? "--optimizer keep"
+                                                : NULL;
+    if (needs && !args->state) {
+        return rp_fail(RP_ERR_USAGE,
+                       "round: %s needs --state DIR, the folder of what the site keeps from one "
+                       "round to the next",
+                       needs);
+    }
+    if (args->drift && args->clip > 0) {
+        return rp_fail(RP_ERR_USAGE, "round: --drift and --clip exclude each other: a drift is "
+                                     "computed from the whole difference that the site sent");
+    }
+    if (r->run.anchor.drift && !args->drift) {
+        return rp_fail(RP_ERR_USAGE, "round: train.anchor.drift: expected --drift instead, which "
+                                     "gives the drift's values");
+    }
+    return RP_OK;
+}
+
+static rp_err read_rules(site_round *r) {
+    const rp_cli_round *args = &r->args->round;
+    rp_round_rules *rules = &r->asked.rules;
+    rp_err err;
+    RP_TRY(check_rules(r));
+    rules->keep = args->keep.item;
+    rules->keep_count = args->keep.count;
+    rules->anchor = args->anchor > 0 ? args->anchor : r->run.anchor.mu;
+    rules->drift = args->drift;
+    rules->keeps_optimizer = keeps_optimizer(args);
+    rules->clip = args->clip;
+    r->run.optim.anchor = (rp_optim_anchor){.mu = rules->anchor, .drift = rules->drift};
+    RP_TRY(rp_optim_check_anchor(&r->run.optim, rp_node_find(r->run.root, "optimizer")));
+    RP_TRY(rp_method_fit(&r->run.method, &r->run.optim, rp_node_find(r->run.root, "optimizer")));
+fail:
+    return err;
 }
 
 static rp_err digest_run(site_round *r) {
@@ -77,6 +131,7 @@ static rp_err read_asked(site_round *r) {
     RP_TRY(
         rp_runfile_read(r->arena, args->words.item[0], args->set.item, args->set.count, &r->run));
     RP_TRY(check_run(r));
+    RP_TRY(read_rules(r));
     site = split_key(r, "data.site.name");
     r->asked.round = args->round.number;
     r->asked.site = site ? site : "site";
@@ -87,35 +142,82 @@ fail:
     return err;
 }
 
-/* A site trains one round at a time. The lock ends with the process. */
-static rp_err lock_site(site_round *r) {
-    const char *path = r->args->words.item[0];
-    r->lock = open(path, O_RDONLY | O_CLOEXEC);
-    if (r->lock < 0) {
-        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+/* Locks a folder until the process ends. `what`: what it is, for the message. */
+static rp_err lock_folder(const char *folder, const char *what, int *lock) {
+    rp_err err;
+    RP_TRY(rp_folders_make(folder, 0777));
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0) {
+        return rp_fail(RP_ERR_IO, "%s: %s", folder, strerror(errno));
     }
-    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
         return errno == EWOULDBLOCK
-                   ? rp_fail(RP_ERR_AGAIN, "%s: the site is busy with another round", path)
-                   : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+                   ? rp_fail(RP_ERR_AGAIN, "%s: the %s is busy with another process", folder, what)
+                   : rp_fail(RP_ERR_IO, "%s: %s", folder, strerror(errno));
     }
-    return RP_OK;
+fail:
+    return err;
+}
+
+/* Sites of one run file may train at the same time, a site only one round at a time. */
+static rp_err lock_site(site_round *r) {
+    rp_err err;
+    RP_TRY(lock_folder(r->args->out, "round", &r->lock));
+    if (r->args->round.state) {
+        RP_TRY(lock_folder(r->args->round.state, "site", &r->state_lock));
+    }
+fail:
+    return err;
 }
 
 static rp_err open_folder(site_round *r) {
     char *run_folder;
     char *weights;
     char *trained;
+    char *begin;
+    char *before;
     rp_err err;
     r->folder = r->args->out;
     RP_TRY(rp_arena_printf(r->arena, &run_folder, "%s/run", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &weights, "%s/weights.safetensors", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &trained, "%s/run/weights.safetensors", r->folder));
+    RP_TRY(rp_arena_printf(r->arena, &begin, "%s/start.safetensors", r->folder));
+    RP_TRY(rp_arena_printf(r->arena, &before, "%s/before.json", r->folder));
+    r->before = before;
+    r->begin = begin;
     r->run_folder = run_folder;
     r->weights = weights;
     r->trained = trained;
-    RP_TRY(rp_folders_make(r->folder, 0777));
     err = rp_round_claim(r->folder, &r->asked);
+fail:
+    return err;
+}
+
+/* Makes start.safetensors unless it exists, and reads what it was made from. */
+static rp_err make_start(site_round *r) {
+    const char *folder = r->args->round.state;
+    char digest[RP_SITES_DIGEST];
+    char *state = NULL;
+    uint64_t from = RP_SITE_NO_ROUND;
+    rp_err err;
+    if (access(r->begin, F_OK) != 0) {
+        RP_TRY(folder ? rp_site_find_state(r->arena, folder, r->asked.round, &state, &from)
+                      : RP_OK);
+        const rp_site_start_order order = {.rules = &r->asked.rules,
+                                           .given = r->args->round.in,
+                                           .state = state,
+                                           .round = r->asked.round,
+                                           .from = from,
+                                           .site = r->asked.site,
+                                           .optimizer = r->run.optim.kind->name};
+        RP_TRY(rp_site_make_start(r->arena, &order, r->begin));
+        RP_TRY(rp_sites_digest_file(r->args->round.in, digest));
+        if (strcmp(digest, r->asked.in) != 0) {
+            (void)unlink(r->begin);
+            return rp_fail(RP_ERR_USAGE, "%s: changed while it was read", r->args->round.in);
+        }
+    }
+    err = rp_site_read_start(r->arena, r->begin, &r->start);
 fail:
     return err;
 }
@@ -137,7 +239,7 @@ static rp_err quote_path(const char *path, char out[PATH_BYTES]) {
     const size_t used = value ? json_dumpb(value, out, PATH_BYTES - 1, JSON_ENCODE_ANY) : 0;
     json_decref(value);
     if (used == 0 || used >= PATH_BYTES) {
-        return rp_fail(RP_ERR_USAGE, "round: --in: expected a path in UTF-8 of at most %d bytes",
+        return rp_fail(RP_ERR_USAGE, "round: --out: expected a path in UTF-8 of at most %d bytes",
                        PATH_BYTES);
     }
     out[used] = '\0';
@@ -146,7 +248,9 @@ static rp_err quote_path(const char *path, char out[PATH_BYTES]) {
 
 /* Appends what the round sets in the run file. */
 static rp_err add_sets(const site_round *r, rp_option_list *set) {
+    const rp_round_rules *rules = &r->asked.rules;
     const char *item[SETS_OF_ROUND];
+    uint32_t count = 4;
     char quoted[PATH_BYTES];
     char *text;
     rp_err err;
@@ -154,7 +258,7 @@ static rp_err add_sets(const site_round *r, rp_option_list *set) {
         return rp_fail(RP_ERR_USAGE, "round: expected at most %d --set",
                        RP_OPTION_ITEMS_MAX - SETS_OF_ROUND);
     }
-    RP_TRY(quote_path(r->args->round.in, quoted));
+    RP_TRY(quote_path(r->begin, quoted));
     RP_TRY(rp_arena_printf(r->arena, &text, "train.init=%s", quoted));
     item[0] = text;
     RP_TRY(rp_arena_printf(r->arena, &text, "train.seed=%" PRIu64, seed_of(r)));
@@ -163,7 +267,12 @@ static rp_err add_sets(const site_round *r, rp_option_list *set) {
     item[2] = text;
     RP_TRY(rp_arena_printf(r->arena, &text, "train.epochs=%" PRIu64, r->asked.epochs));
     item[3] = text;
-    for (uint32_t i = 0; i < SETS_OF_ROUND; i++) {
+    if (rules->anchor > 0 || rules->drift) {
+        RP_TRY(rp_arena_printf(r->arena, &text, "train.anchor={mu: %.17g, drift: %s}",
+                               rules->anchor, rules->drift ? "true" : "false"));
+        item[count++] = text;
+    }
+    for (uint32_t i = 0; i < count; i++) {
         set->item[set->count++] = item[i];
     }
 fail:
@@ -229,10 +338,48 @@ fail:
     return err;
 }
 
+/* Evaluates the start on the site's validation part, if it has one, unless that was done. */
+static rp_err evaluate_start(const site_round *r) {
+    rp_cli_args args = *r->args;
+    rp_err err;
+    if (r->run.data.count[RP_SPLIT_VALIDATION] == 0 || access(r->before, F_OK) == 0) {
+        return RP_OK;
+    }
+    args.run.silent = true;
+    args.run.result = rp_replace_begin(r->before);
+    args.format = "json";
+    args.out = NULL;
+    args.model.weights = r->begin;
+    args.model.split = "validation";
+    if (!args.run.result) {
+        return rp_fail(RP_ERR_IO, "%s: %s", r->before, strerror(errno));
+    }
+    err = rp_verb_eval(r->arena, &args);
+    const rp_err written = rp_replace_end(args.run.result, r->before, err == RP_OK);
+    return err == RP_OK ? written : err;
+}
+
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* The weights of a run that --within ended: its newest checkpoint, or the given ones. */
-static rp_err find_partial(site_round *r) {
+/* The sum of the rates of the updates that the optimiser has done in this round. */
+static double sum_rates(const rp_runfile *run, uint64_t steps, uint64_t updates) {
+    double sum = 0;
+    for (uint64_t step = 0; step < steps; step++) {
+        sum += (float)rp_lr_at(&run->lr, run->optim.lr, step, run->steps, run->epoch_steps);
+    }
+    return steps > 0 ? sum * (double)updates / (double)steps : 0; /* without skipped steps */
+}
+
+static uint64_t most_updates(const rp_applied *applied) {
+    uint64_t most = 0;
+    for (uint32_t s = 0; s < applied->stages; s++) {
+        most = applied->of[s][0] > most ? applied->of[s][0] : most;
+    }
+    return most;
+}
+
+/* Finds the newest checkpoint of the run. */
+static rp_err find_newest(site_round *r) {
     char damaged[RP_CHECKPOINT_DAMAGE];
     rp_position position = {0};
     rp_runfile run = {0};
@@ -240,7 +387,7 @@ static rp_err find_partial(site_round *r) {
     char *folder;
     char *path = NULL;
     rp_err err;
-    r->trained = r->args->round.in;
+    r->updates = r->start.updates;
     RP_TRY(has_run_file(r, &began));
     if (!began) {
         return RP_OK;
@@ -249,13 +396,37 @@ static rp_err find_partial(site_round *r) {
     RP_TRY(rp_runfile_read(r->arena, r->run_folder, NULL, 0, &run));
     RP_TRY(rp_checkpoint_find(r->arena, &run, folder, &path, &position, damaged));
     if (path) {
-        r->trained = path;
+        r->newest = path;
         r->done = position.step;
         r->samples = position.samples;
+        r->updates = most_updates(&position.applied);
+        r->rates = r->updates > r->start.updates
+                       ? sum_rates(&run, position.step, r->updates - r->start.updates)
+                       : 0;
     }
 fail:
     rp_runfile_close(&run);
     return err;
+}
+
+/* Does the site keep anything for its next round? */
+static bool keeps_state(const site_round *r) {
+    const rp_round_rules *rules = &r->asked.rules;
+    return rules->keep_count > 0 || rules->drift || rules->keeps_optimizer;
+}
+
+/* Saves what the site keeps for its next round. The newest checkpoint is that of the last step,
+ * because a finished run that is resumed makes it again if it is damaged. */
+static rp_err save_state(const site_round *r) {
+    const rp_site_state state = {.rules = &r->asked.rules,
+                                 .folder = r->args->round.state,
+                                 .site = r->asked.site,
+                                 .round = r->asked.round,
+                                 .trained = r->newest ? r->newest : r->begin,
+                                 .optimizer = r->run.optim.kind->name,
+                                 .updates = r->updates,
+                                 .rates = r->rates};
+    return rp_site_save_state(r->arena, &state);
 }
 
 static double real_of(const json_t *object, const char *key) {
@@ -273,8 +444,20 @@ static uint64_t link_bytes(const json_t *summary) {
     return (uint64_t)bytes;
 }
 
+/* The given weights are read again for the answer, so they may not have changed. */
+static rp_err check_given(const site_round *r) {
+    char digest[RP_SITES_DIGEST];
+    const rp_err err = rp_sites_digest_file(r->args->round.in, digest);
+    return err != RP_OK || strcmp(digest, r->asked.in) == 0
+               ? err
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: changed during the round: expected the file with digest %s",
+                         r->args->round.in, r->asked.in);
+}
+
 static rp_err write_answer(site_round *r, bool partial, double seconds) {
     rp_round_answer answer = {.asked = &r->asked,
+                              .start = &r->start,
                               .loss = {.first = NAN, .mean = NAN, .last = NAN},
                               .partial = partial,
                               .held = r->run.data.count[RP_SPLIT_TRAIN],
@@ -282,6 +465,7 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
                               .lr = r->run.optim.lr,
                               .momentum = r->run.optim.momentum};
     json_t *summary = NULL;
+    json_t *before = NULL;
     char *path;
     rp_err err;
     RP_TRY(rp_arena_printf(r->arena, &path, "%s/log.jsonl", r->run_folder));
@@ -292,18 +476,24 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
     if (access(path, F_OK) == 0) { /* a kill after the last step may have prevented it */
         RP_TRY(rp_json_read(path, &summary));
     }
+    if (access(r->before, F_OK) == 0) {
+        RP_TRY(rp_json_read(r->before, &before));
+        answer.before = json_object_get(before, "eval");
+    }
     answer.samples = partial ? r->samples : (uint64_t)real_of(summary, "samples");
     answer.train_s = real_of(summary, "seconds");
     answer.start_s = seconds > answer.train_s ? seconds - answer.train_s : 0;
     answer.ring_bytes = link_bytes(summary);
     answer.after = json_object_get(summary, "validation");
     answer.after = answer.after ? answer.after : json_object_get(summary, "eval");
+    RP_TRY(check_given(r));
     RP_TRY(rp_site_write_weights(r->arena, r->args->round.in, r->trained, r->weights,
-                                 &answer.delta_norm));
+                                 &r->asked.rules, &answer.difference));
     RP_TRY(rp_sites_digest_file(r->weights, answer.out));
     err = rp_round_write_answer(r->folder, &answer);
 fail:
     json_decref(summary);
+    json_decref(before);
     return err;
 }
 
@@ -338,17 +528,27 @@ static rp_err make_answer(site_round *r, const json_t *before) {
     const char *status = json_string_value(json_object_get(before, "status"));
     bool partial = status && strcmp(status, "partial") == 0;
     rp_err err;
+    RP_TRY(make_start(r));
+    RP_TRY(evaluate_start(r));
     RP_TRY(partial ? RP_OK : train(r, &partial));
-    if (partial) {
-        RP_TRY(find_partial(r));
+    RP_TRY(partial || keeps_state(r) ? find_newest(r) : RP_OK);
+    RP_TRY(keeps_state(r) ? save_state(r) : RP_OK);
+    if (partial) { /* the weights of its newest checkpoint, or those of the start */
+        r->trained = r->newest ? r->newest : r->begin;
     }
     err = write_answer(r, partial, now_s() - began);
 fail:
     return err;
 }
 
+static void unlock(int lock) {
+    if (lock >= 0) {
+        (void)close(lock);
+    }
+}
+
 rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
-    site_round r = {.args = args, .arena = arena, .lock = -1};
+    site_round r = {.args = args, .arena = arena, .lock = -1, .state_lock = -1};
     json_t *answer = NULL;
     rp_err err;
     RP_TRY(read_asked(&r));
@@ -364,8 +564,7 @@ rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
     err = print_answer(&r, answer);
 fail:
     rp_runfile_close(&r.run);
-    if (r.lock >= 0) {
-        (void)close(r.lock);
-    }
+    unlock(r.state_lock);
+    unlock(r.lock);
     return err;
 }

@@ -143,7 +143,7 @@ static rp_err run_controller(const rp_cli_args *args, const rp_controller_option
                              .spawner = rp_local_spawner(&local, NULL, stderr),
                              .feeder = RP_FEEDER_THREAD,
                              .progress = args->quiet ? NULL : stderr,
-                             .result = args->run.silent ? NULL : stdout};
+                             .result = args->run.silent ? args->run.result : stdout};
     rp_controller *c = NULL;
     int signal_fd = -1;
     rp_err err;

@@ -1,6 +1,7 @@
 /* data split: divides a training set among sites. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -10,6 +11,7 @@
 #include "cli/output_file.h"
 #include "data/data.h"
 #include "data/partition.h"
+#include "data/site_ids.h"
 #include "run/runfile.h"
 
 enum { CLASSES_SHOWN_MAX = 20, SITES_SHOWN_MAX = 50 };
@@ -18,6 +20,7 @@ enum { CLASSES_SHOWN_MAX = 20, SITES_SHOWN_MAX = 50 };
 typedef struct {
     const rp_data *data;
     rp_partition_rule rule;
+    const char *ids; /* file of rule `column`; NULL: another rule */
     rp_partition_samples samples;
     rp_split_list list;
     char digest[RP_SPLIT_DIGEST];
@@ -44,7 +47,8 @@ fail:
 }
 
 /* Lists the samples of each site in ascending order. */
-static rp_err list_sites(rp_arena *arena, divided *d, const uint32_t *site) {
+static rp_err list_sites(rp_arena *arena, divided *d, const rp_site_ids *ids) {
+    const uint32_t *site = ids->site;
     const rp_partition_samples *s = &d->samples;
     rp_site_samples *made;
     uint32_t **next;
@@ -56,7 +60,8 @@ static rp_err list_sites(rp_arena *arena, divided *d, const uint32_t *site) {
     }
     for (uint32_t k = 0; k < s->sites; k++) {
         char *name;
-        RP_TRY(rp_arena_printf(arena, &name, "site-%u", k));
+        RP_TRY(ids->name ? rp_arena_string(arena, ids->name[k], &name)
+                         : rp_arena_printf(arena, &name, "site-%u", k));
         RP_TRY(RP_ARENA_NEW(arena, made[k].train_count + 1, &next[k]));
         made[k].name = name;
         made[k].train = next[k];
@@ -70,21 +75,65 @@ fail:
     return err;
 }
 
-static rp_err count_classes(rp_arena *arena, divided *d, const uint32_t *site) {
+/* Moves a share of each site's samples to its validation part. */
+static rp_err hold_out(rp_arena *arena, divided *d, double share) {
+    rp_site_samples *site = (rp_site_samples *)(uintptr_t)d->list.site;
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; share > 0 && k < d->list.sites; k++) {
+        const uint32_t all = site[k].train_count;
+        uint32_t *held;
+        uint32_t *rest;
+        RP_TRY(RP_ARENA_NEW(arena, all + 1, &held));
+        RP_TRY(RP_ARENA_NEW(arena, all + 1, &rest));
+        RP_TRY(rp_partition_hold_out(arena, site[k].train, all, share, d->samples.seed,
+                                     site[k].name, held, rest));
+        site[k].validation_count = (uint32_t)(share * all);
+        site[k].validation = held;
+        site[k].train_count = all - site[k].validation_count;
+        site[k].train = rest;
+    }
+fail:
+    return err;
+}
+
+static rp_err count_classes(rp_arena *arena, divided *d) {
     const rp_partition_samples *s = &d->samples;
     rp_err err = RP_OK;
-    if (s->label) {
-        RP_TRY(RP_ARENA_NEW(arena, (size_t)s->sites * s->classes, &d->classes));
-        for (uint32_t i = 0; i < s->count; i++) {
-            d->classes[(size_t)site[i] * s->classes + (uint32_t)s->label[i]]++;
+    if (!s->label) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)s->sites * s->classes, &d->classes));
+    for (uint32_t k = 0; k < s->sites; k++) {
+        const rp_site_samples *site = &d->list.site[k];
+        for (uint32_t i = 0; i < site->train_count; i++) {
+            d->classes[(size_t)k * s->classes + (uint32_t)s->label[site->train[i]]]++;
         }
     }
 fail:
     return err;
 }
 
+/* Sets the site of each sample. */
+static rp_err choose_sites(rp_arena *arena, divided *d, rp_site_ids *out) {
+    rp_err err;
+    *out = (rp_site_ids){0};
+    if (!d->ids) {
+        RP_TRY(RP_ARENA_NEW(arena, d->samples.count + 1, &out->site));
+        RP_TRY(rp_partition_make(&d->rule, &d->samples, out->site));
+        return RP_OK;
+    }
+    RP_TRY(rp_site_ids_read(arena, d->ids, d->samples.count, out));
+    if (d->samples.sites > 0 && d->samples.sites != out->sites) {
+        return rp_fail(RP_ERR_USAGE, "data split: --sites: %s names %u sites, found %u", d->ids,
+                       out->sites, d->samples.sites);
+    }
+    d->samples.sites = out->sites;
+fail:
+    return err;
+}
+
 static rp_err divide(rp_arena *arena, const rp_cli_args *args, divided *d) {
-    uint32_t *site;
+    rp_site_ids ids;
     rp_err err;
     d->samples = (rp_partition_samples){.count = d->data->count[RP_SPLIT_TRAIN] +
                                                  d->data->count[RP_SPLIT_VALIDATION],
@@ -92,14 +141,14 @@ static rp_err divide(rp_arena *arena, const rp_cli_args *args, divided *d) {
                                         .least = args->split.least,
                                         .seed = args->sim.seeds.first};
     RP_TRY(read_labels(arena, d));
-    RP_TRY(RP_ARENA_NEW(arena, d->samples.count + 1, &site));
-    RP_TRY(rp_partition_make(&d->rule, &d->samples, site));
-    RP_TRY(list_sites(arena, d, site));
-    RP_TRY(count_classes(arena, d, site));
+    RP_TRY(choose_sites(arena, d, &ids));
+    RP_TRY(list_sites(arena, d, &ids));
+    RP_TRY(hold_out(arena, d, args->split.validation));
+    RP_TRY(count_classes(arena, d));
     RP_TRY(rp_data_split_digest(d->data, d->digest));
     d->list.set = d->data->kind->name;
     d->list.digest = d->digest;
-    d->list.rule = args->split.by;
+    d->list.rule = d->ids ? "column" : args->split.by;
     d->list.seed = d->samples.seed;
     d->list.samples = d->samples.count;
 fail:
@@ -163,6 +212,7 @@ static json_t *json_of_site(const divided *d, uint32_t site, bool *good) {
         json_t *count = rp_json_of_whole(d->classes[(size_t)site * classes + c]);
         *good = json_array_append_new(counts, count) == 0 && *good;
     }
+    rp_json_put(object, "validation", rp_json_of_whole(d->list.site[site].validation_count), good);
     rp_json_put(object, "classes", counts, good);
     rp_json_put(object, "evenness", rp_json_of_real(evenness(d, site)), good);
     return object;
@@ -194,16 +244,23 @@ rp_err rp_verb_data_split(rp_arena *arena, const rp_cli_args *args) {
     rp_runfile run = {0};
     divided d = {.data = &run.data};
     const char *set[RP_OPTION_ITEMS_MAX + 1];
+    const char *const column = "column:";
     rp_err err;
-    if (args->split.sites == 0 || args->split.sites > RP_SITES_MAX) {
+    if (strncmp(args->split.by, column, strlen(column)) == 0) {
+        d.ids = args->split.by + strlen(column);
+    } else if (args->split.sites == 0 || args->split.sites > RP_SITES_MAX) {
         return rp_fail(RP_ERR_USAGE, "data split: --sites: expected 1 to %d, found %u",
                        RP_SITES_MAX, args->split.sites);
+    }
+    if (!(args->split.validation < 1)) {
+        return rp_fail(RP_ERR_USAGE, "data split: --validation: expected a share below 1, found %g",
+                       args->split.validation);
     }
     for (uint32_t i = 0; i < args->set.count; i++) {
         set[i] = args->set.item[i];
     }
     set[args->set.count] = "data.site=none"; /* the file that is about to be made */
-    RP_TRY(rp_partition_parse(args->split.by, &d.rule));
+    RP_TRY(d.ids ? RP_OK : rp_partition_parse(args->split.by, &d.rule));
     RP_TRY(rp_cli_check_inputs(args, args->out));
     RP_TRY(rp_cli_check_output(args, args->out));
     RP_TRY(rp_runfile_read(arena, args->words.item[0], set, args->set.count + 1, &run));

@@ -386,3 +386,30 @@ fail:
     rp_arena_finish(&w.arena);
     return err;
 }
+
+/* ---- validation parts ------------------------------------------------------------------------ */
+
+rp_err rp_partition_hold_out(rp_arena *arena, const uint32_t *sample, uint32_t count, double share,
+                             uint64_t seed, const char *site, uint32_t *held, uint32_t *rest) {
+    const uint32_t wanted = (uint32_t)(share * count);
+    char name[2 * NAME_BYTES];
+    uint32_t *order;
+    bool *taken;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, count + 1, &order));
+    RP_TRY(RP_ARENA_NEW(arena, count + 1, &taken));
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = i;
+    }
+    (void)snprintf(name, sizeof name, "validation/%s", site);
+    rp_rng rng = rp_rng_named(seed, name);
+    rp_rng_shuffle(&rng, order, count);
+    for (uint32_t i = 0; i < wanted; i++) {
+        taken[order[i]] = true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        *(taken[i] ? held++ : rest++) = sample[i];
+    }
+fail:
+    return err;
+}

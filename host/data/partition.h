@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 
 enum { RP_SITES_MAX = 1024 };
@@ -53,6 +54,13 @@ rp_err rp_partition_parse(const char *text, rp_partition_rule *out) RP_MUST_CHEC
  *         each site `least` samples; MEMORY */
 rp_err rp_partition_make(const rp_partition_rule *rule, const rp_partition_samples *samples,
                          uint32_t *site) RP_MUST_CHECK;
+
+/* Holds floor(share * count) samples out of those of a site, which are ascending: both results are
+ * too, and `rest` gets those that remain. They depend on the arguments only, and on the site's
+ * name. errors  MEMORY */
+rp_err rp_partition_hold_out(rp_arena *arena, const uint32_t *sample, uint32_t count, double share,
+                             uint64_t seed, const char *site, uint32_t *held,
+                             uint32_t *rest) RP_MUST_CHECK;
 
 /* Numbers of samples that parts of `all` get by shares that add up to 1: the differences of
  * floor(cumulative share * all); the last part gets the rest. */

@@ -94,6 +94,7 @@ rp_err rp_data_take_site(rp_arena *arena, rp_data *data, rp_node *keys) {
     rp_split_list list;
     const char *path;
     const char *name;
+    double held_out = 0;
     rp_err err;
     RP_TRY(rp_node_default(keys, "site", "none"));
     if (!node || (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "none") == 0)) {
@@ -110,7 +111,8 @@ rp_err rp_data_take_site(rp_arena *arena, rp_data *data, rp_node *keys) {
     RP_TRY(rp_split_file_read(arena, path, &list));
     RP_TRY(check_set(data, rp_node_find(node, "split"), path, &list));
     RP_TRY(find_site(&list, rp_node_find(node, "name"), path, name, &site));
-    if (site->validation_count > 0 && rp_node_find(keys, "validation")) {
+    RP_TRY(rp_node_f64(keys, "validation", 0, 1e9, &held_out)); /* run.yaml of a folder has 0 */
+    if (site->validation_count > 0 && held_out > 0) {
         return rp_node_fail(rp_node_find(keys, "validation"),
                             "%s has a validation part for site '%s': remove this key", path, name);
     }

@@ -118,12 +118,27 @@ static void take_applied(rp_keep *keep) {
     }
 }
 
+/* All stages and replicas have seen as many updates. */
+static void take_start_updates(rp_keep *keep) {
+    const rp_plan *plan = keep->load.order.plan;
+    const uint64_t updates = rp_checkpoint_start_updates(keep->load.reader);
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        uint32_t count;
+        uint64_t *own = rp_applied_of(keep->needs.ring, plan, &plan->hold[h], &count);
+        for (uint32_t r = 0; r < count; r++) {
+            raise_to(&own[r], updates);
+        }
+    }
+}
+
 static rp_err offer_applied(rp_keep *keep) {
     rp_load *load = &keep->load;
     rp_ring *ring = keep->needs.ring;
     rp_err err = RP_OK;
     if (load->board == 0 && has_states(load)) {
         take_applied(keep);
+    } else if (load->board == 0) {
+        take_start_updates(keep);
     }
     for (; load->board < ring->count; load->board++) {
         const uint32_t count = rp_keep_applied_count(load->order.plan, load->board);

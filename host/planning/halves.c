@@ -166,8 +166,7 @@ static bool fits_memory(const cut_costs *c, uint32_t stage, uint32_t first, uint
     rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     shape.stage = stage;
     const double weights = weight_bytes(run, first, end);
-    const double copies =
-        rp_sched_split_versions(&shape) + 1.0 + run->optim.kind->state_count(&run->optim);
+    const double copies = rp_sched_split_versions(&shape) + 1.0 + rp_optim_state_count(&run->optim);
     const double near_has = (double)rp_least_memory_limit(run, c->profile, stage);
     const double far_has = (double)rp_least_memory_limit(run, c->profile, far);
     if (far == stage) {

@@ -11,7 +11,7 @@ static void add_weights(const rp_runfile *run, uint32_t layer, double *sum) {
     const size_t trained = trained_in(run, layer);
     const size_t others = rp_model_param_count(run->model, RP_PARAM_STATE, layer, layer + 1) +
                           rp_model_param_count(run->model, RP_PARAM_FROZEN, layer, layer + 1);
-    const double copies = 2 + run->optim.kind->state_count(&run->optim);
+    const double copies = 2 + rp_optim_state_count(&run->optim);
     sum[1] = sum[0] + (double)sizeof(float) * (copies * (double)trained + (double)others);
 }
 

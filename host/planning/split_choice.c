@@ -77,6 +77,7 @@ static rp_err with_schedule(rp_arena *arena, const rp_runfile *run, const char *
     RP_TRY(rp_config_set(arena, out->root, set));
     RP_TRY(rp_method_parse(out->root, run->boards, &out->method));
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(out->root, "optimizer")));
+    out->optim.anchor = run->optim.anchor;
     out->stages = rp_method_stages(&out->method, run->boards);
     const rp_node *node = rp_node_find(out->root, "schedule");
     RP_TRY(rp_method_fit(&out->method, &out->optim, node));

@@ -152,6 +152,10 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     RP_TRY(put_part(arena, file, run->root, "optimizer"));
     RP_TRY(put_part(arena, file, run->root, "lr_schedule"));
     RP_TRY(put_schedule(arena, file, run, cut->stage_count));
+    if (rp_optim_is_anchored(&run->optim)) {
+        (void)fprintf(file, "anchor: {mu: %.17g, drift: %s}\n", run->optim.anchor.mu,
+                      run->optim.anchor.drift ? "true" : "false");
+    }
     if (run->storage != RP_F32) {
         (void)fprintf(file, "storage: %s\n", rp_dtype_name(run->storage));
     }

@@ -102,6 +102,8 @@ static rp_err read_method(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_loss_parse(root, &run->loss, &run->loss_options));
     RP_TRY(rp_section_need(root, "optimizer", &(rp_node *){NULL}));
     RP_TRY(rp_optim_parse(&run->optim, rp_node_find(root, "optimizer")));
+    run->optim.anchor = run->anchor;
+    RP_TRY(rp_optim_check_anchor(&run->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_node_section(root, "lr_schedule", rp_lr_kinds[RP_LR_CONSTANT], &lr));
     RP_TRY(rp_lr_parse(&run->lr, lr));
     RP_TRY(rp_method_parse(root, run->boards, &run->method));
@@ -326,6 +328,10 @@ static rp_err check_lanes(const rp_runfile *run) {
                             "not match the averaged weights: expected a schedule that flushes, "
                             "like gpipe or 1f1b",
                             run->method.kind->name);
+    }
+    if (rp_optim_is_anchored(&run->optim)) {
+        return rp_node_fail(lanes, "train.anchor: lanes replace the weights by averages, and their "
+                                   "centre already pulls: expected one of the two");
     }
     return run->score.keep_best || run->score.without_gain > 0
                ? rp_node_fail(lanes,

@@ -100,8 +100,9 @@ typedef struct {
     uint32_t batch, micro;
     bool micro_auto; /* the planner may change `micro` */
     uint64_t seed;
-    const rp_init *init;   /* a file of weights to start from, or NULL */
-    const rp_node *freeze; /* patterns of layers that are not trained, or NULL */
+    rp_optim_anchor anchor; /* train.anchor */
+    const rp_init *init;    /* a file of weights to start from, or NULL */
+    const rp_node *freeze;  /* patterns of layers that are not trained, or NULL */
     bool guard;
     rp_dtype storage; /* of activations that wait for their backward: f32, bf16 or f16 */
     rp_runfile_score score;

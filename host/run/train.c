@@ -137,6 +137,8 @@ rp_err rp_runfile_read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u64(train, "seed", 0, UINT64_MAX, &run->seed));
     RP_TRY(rp_init_parse(arena, train, &run->init));
     RP_TRY(rp_node_default(train, "init", "none"));
+    RP_TRY(rp_optim_parse_anchor(&run->anchor, train));
+    RP_TRY(rp_node_default(train, "anchor", "none"));
     run->freeze = rp_node_find(train, "freeze");
     RP_TRY(rp_node_default(train, "freeze", "none"));
     if (run->freeze && rp_node_is_scalar(run->freeze) &&

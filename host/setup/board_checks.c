@@ -92,6 +92,16 @@ static rp_err check_storage(const rp_arrangement *a, const char *name, const rp_
                          name, board->software);
 }
 
+/* An older board would refuse the assignment. */
+static rp_err check_anchor(const rp_arrangement *a, const char *name, const rp_Hello *board) {
+    return !rp_optim_is_anchored(&a->run.optim) || (board->features & RP_WIRE_FEATURE_ANCHOR)
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s (ringpipe %s) cannot add a term to gradients, which "
+                         "train.anchor asks for: update ringpipe on the board",
+                         name, board->software);
+}
+
 /* An older board would refuse the lengths in its assignment. */
 static rp_err check_times(const rp_arrangement *a, const char *name, const rp_Hello *board) {
     return a->run.data.buckets.count == 0 || (board->features & RP_WIRE_FEATURE_TIMES)
@@ -113,6 +123,7 @@ rp_err rp_arrangement_check_software(rp_arrangement *a, uint32_t board, const rp
     RP_TRY(check_names(a, name, hello));
     RP_TRY(check_storage(a, name, hello));
     RP_TRY(check_times(a, name, hello));
+    RP_TRY(check_anchor(a, name, hello));
 fail:
     return err;
 }

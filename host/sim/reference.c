@@ -253,7 +253,7 @@ static rp_digest_optimise optimise_of(const loop *r, uint32_t trained, uint32_t 
         .param = param_of(r, trained),
         .weight = r->weight[version][trained],
         .gradient = r->gradient[trained],
-        .state_count = states,
+        .state_count = r->job->optim.kind->state_count(&r->job->optim),
         .rate = (float)(rate_factor(r, r->stage_of[trained]) *
                         rp_lr_at(&r->job->lr, r->job->optim.lr, updates, r->job->steps,
                                  rp_sched_epoch_steps(&shape))),
@@ -352,11 +352,26 @@ static void tie_gradients(loop *r) {
     }
 }
 
+/* Before clipping: adds the anchor's term to all gradients. */
+static void anchor_gradients(loop *r, uint32_t step) {
+    const rp_optim *optim = &r->job->optim;
+    const uint32_t anchor = rp_optim_anchor_state(optim);
+    const uint32_t drift = rp_optim_drift_state(optim);
+    const rp_digest zero = {0};
+    for (uint32_t t = 0; rp_optim_is_anchored(optim) && t < r->layout->trained_count; t++) {
+        const rp_digest_optimise by = optimise_of(r, t, step, 1, step);
+        r->gradient[t] = rp_digest_anchor(
+            by.param, by.gradient, by.weight, anchor == RP_OPTIM_NO_STATE ? zero : by.state[anchor],
+            drift == RP_OPTIM_NO_STATE ? zero : by.state[drift], (float)optim->anchor.mu);
+    }
+}
+
 /* Optimiser step of replica n mod R; averages if (n / R + 1) mod tau == 0 (METHODS 8, 9), or with
  * `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
 static void update_model(loop *r, uint32_t step) {
     const uint32_t states = r->layout->state_count;
     tie_gradients(r);
+    anchor_gradients(r, step);
     for (uint32_t t = 0; t < r->layout->trained_count; t++) {
         const uint32_t replicas = replicas_of(r, r->stage_of[t]);
         rp_digest_optimise by =
@@ -593,6 +608,10 @@ static rp_err start_weights(loop *r) {
             r->stage_of[t]++;
         }
         r->weight[0][t] = r->centre[t] = start; /* METHODS 9: all x_r = c = W0 */
+        const uint32_t anchor = rp_optim_anchor_state(&r->job->optim);
+        if (anchor != RP_OPTIM_NO_STATE) {
+            r->state[0][t * r->layout->state_count + anchor] = start;
+        }
     }
     return err;
 }

@@ -7,11 +7,15 @@
 #include "base/json_read.h"
 #include "base/json_values.h"
 #include "base/replace.h"
+#include "sites/state.h"
 
 enum { PATH_BYTES = RP_REPLACE_PATH_BYTES };
 
-double rp_round_norm_a(uint64_t steps, double momentum) {
+double rp_round_norm_a(uint64_t steps, double momentum, double pull) {
     const double k = (double)steps;
+    if (pull > 0) {
+        return momentum > 0 ? NAN : (1 - pow(1 - pull, k)) / pull;
+    }
     return momentum > 0 && momentum < 1
                ? (k - momentum * (1 - pow(momentum, k)) / (1 - momentum)) / (1 - momentum)
                : k;
@@ -30,13 +34,32 @@ static json_t *json_of_optimizer(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "kind", json_string(answer->optimizer), good);
     rp_json_put(object, "lr", rp_json_of_real(answer->lr), good);
     rp_json_put(object, "momentum", rp_json_of_real(answer->momentum), good);
-    rp_json_put(object, "state", json_string("fresh"), good);
+    rp_json_put(object, "state", json_string(answer->start->optimizer ? "kept" : "fresh"), good);
+    return object;
+}
+
+static json_t *state_word(bool in_use, bool own, const char *own_word, const char *other) {
+    return in_use ? json_string(own ? own_word : other) : json_null();
+}
+
+/* What the site had from an earlier round; NULL of `from`: it had nothing. */
+static json_t *json_of_state(const rp_round_answer *answer, bool *good) {
+    const rp_round_rules *rules = &answer->asked->rules;
+    const rp_site_start *start = answer->start;
+    json_t *object = json_object();
+    rp_json_put(object, "from",
+                start->from == RP_SITE_NO_ROUND ? json_null() : rp_json_of_whole(start->from),
+                good);
+    rp_json_put(object, "drift", state_word(rules->drift, start->drift, "kept", "fresh"), good);
+    rp_json_put(object, "kept", rp_json_of_whole(start->kept), good);
+    rp_json_put(object, "own", rp_json_of_whole(start->own), good);
     return object;
 }
 
 static json_t *json_of(const rp_round_answer *answer, bool *good) {
     const rp_round_asked *asked = answer->asked;
     json_t *object = json_object();
+    json_t *before = answer->before ? json_deep_copy(answer->before) : json_null();
     json_t *after = answer->after ? json_deep_copy(answer->after) : json_null();
     rp_json_put(object, "version", json_integer(1), good);
     rp_json_put(object, "round", rp_json_of_whole(asked->round), good);
@@ -47,14 +70,23 @@ static json_t *json_of(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "samples", rp_json_of_whole(answer->samples), good);
     rp_json_put(object, "held", rp_json_of_whole(answer->held), good);
     rp_json_put(object, "loss", json_of_loss(&answer->loss, good), good);
+    rp_json_put(object, "before", before, good);
     rp_json_put(object, "after", after, good);
-    rp_json_put(object, "delta_norm", rp_json_of_real(answer->delta_norm), good);
+    rp_json_put(object, "delta_norm", rp_json_of_real(answer->difference.norm), good);
+    rp_json_put(object, "clipped", json_boolean(answer->difference.clipped), good);
+    /* momentum of earlier rounds is in no formula */
+    const bool known = !(answer->start->optimizer && answer->momentum > 0);
     rp_json_put(object, "norm_a",
-                rp_json_of_real(rp_round_norm_a(answer->loss.steps, answer->momentum)), good);
+                rp_json_of_real(known ? rp_round_norm_a(answer->loss.steps, answer->momentum,
+                                                        answer->lr * asked->rules.anchor)
+                                      : NAN),
+                good);
     rp_json_put(object, "seconds",
                 json_pack("{s:f, s:f}", "start", answer->start_s, "train", answer->train_s), good);
     rp_json_put(object, "bytes", json_pack("{s:I}", "ring", (json_int_t)answer->ring_bytes), good);
     rp_json_put(object, "optimizer", json_of_optimizer(answer, good), good);
+    rp_json_put(object, "anchor", rp_json_of_real(asked->rules.anchor), good);
+    rp_json_put(object, "state", json_of_state(answer, good), good);
     rp_json_put(object, "in", json_string(asked->in), good);
     rp_json_put(object, "out", json_string(answer->out), good);
     if (asked->split[0]) {

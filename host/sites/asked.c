@@ -55,6 +55,35 @@ fail:
 
 /* ---- asked.json ------------------------------------------------------------------------------ */
 
+static json_t *json_of_keep(const rp_round_rules *rules) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < rules->keep_count; i++) {
+        (void)json_array_append_new(list, json_string(rules->keep[i]));
+    }
+    return list;
+}
+
+/* Rules that are not in use have no key, so folders of older versions stay valid. */
+static void put_rules(json_t *object, const rp_round_rules *rules, bool *good) {
+    if (rules->keep_count > 0) {
+        json_t *keep = json_of_keep(rules);
+        *good = *good && json_array_size(keep) == rules->keep_count;
+        rp_json_put(object, "keep", keep, good);
+    }
+    if (rules->anchor > 0) {
+        rp_json_put(object, "anchor", rp_json_of_real(rules->anchor), good);
+    }
+    if (rules->drift) {
+        rp_json_put(object, "drift", json_true(), good);
+    }
+    if (rules->keeps_optimizer) {
+        rp_json_put(object, "optimizer", json_string("keep"), good);
+    }
+    if (rules->clip > 0) {
+        rp_json_put(object, "clip", rp_json_of_real(rules->clip), good);
+    }
+}
+
 static json_t *json_of(const rp_round_asked *asked, bool *good) {
     json_t *object = json_object();
     rp_json_put(object, "version", json_integer(1), good);
@@ -62,22 +91,28 @@ static json_t *json_of(const rp_round_asked *asked, bool *good) {
     rp_json_put(object, "site", json_string(asked->site), good);
     rp_json_put(object, "steps", rp_json_of_whole(asked->steps), good);
     rp_json_put(object, "epochs", rp_json_of_whole(asked->epochs), good);
+    put_rules(object, &asked->rules, good);
     rp_json_put(object, "in", json_string(asked->in), good);
     rp_json_put(object, "run", json_string(asked->run), good);
     rp_json_put(object, "split", json_string(asked->split), good);
     return object;
 }
 
-/* The first key whose values differ, or NULL. */
-static const char *find_difference(const json_t *before, json_t *now) {
+/* The first key of `of` whose values differ, or NULL. */
+static const char *find_other(json_t *of, const json_t *in) {
     const char *key;
     json_t *value;
-    json_object_foreach(now, key, value) {
-        if (!json_equal(value, json_object_get(before, key))) {
+    json_object_foreach(of, key, value) {
+        if (!json_equal(value, json_object_get(in, key))) {
             return key;
         }
     }
     return NULL;
+}
+
+static const char *find_difference(json_t *before, json_t *now) {
+    const char *key = find_other(now, before);
+    return key ? key : find_other(before, now);
 }
 
 /* A number or a text as JSON, for a message. */

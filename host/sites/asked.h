@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "sites/rules.h"
 
 enum { RP_SITES_DIGEST = 17 };
 
@@ -13,8 +14,9 @@ enum { RP_SITES_DIGEST = 17 };
 typedef struct {
     uint64_t round;
     const char *site;
-    uint64_t steps;              /* most steps; 0: not limited */
-    uint64_t epochs;             /* most epochs; 0: not limited */
+    uint64_t steps;  /* most steps; 0: not limited */
+    uint64_t epochs; /* most epochs; 0: not limited */
+    rp_round_rules rules;
     char split[RP_SITES_DIGEST]; /* of the split file; "": none */
     char in[RP_SITES_DIGEST];    /* of the given weights */
     char run[RP_SITES_DIGEST];   /* of the run file with its --set */

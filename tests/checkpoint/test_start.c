@@ -124,6 +124,75 @@ static void halves_are_taken(void **state) {
                  (const float[]){1.5f, 2}, 2);
 }
 
+/* A file of the whole net with a state of the optimiser. `updates`: its metadata, or NULL. */
+static void write_states(const char *updates) {
+    static const char *const name[] = {"fc1.weight", "fc1.bias", "fc2.weight",          "fc2.bias",
+                                       "fc3.weight", "fc3.bias", "optim.drift.fc2.bias"};
+    static const uint64_t dim[][2] = {{8, 144}, {8}, {8, 8}, {8}, {10, 8}, {10}, {8}};
+    static const float zeros[VALUES_MAX];
+    static const float drift[8] = {0.5f, 1, 2, 3, 4, 5, 6, 7};
+    const char *const meta[] = {RP_CHECKPOINT_START_UPDATES, updates, NULL};
+    enum { COUNT = sizeof name / sizeof *name };
+    rp_st_entry entry[COUNT];
+    rp_st_writer *writer;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const uint64_t columns = dim[i][1] ? dim[i][1] : 1;
+        entry[i] = (rp_st_entry){.name = name[i],
+                                 .type = RP_ST_F32,
+                                 .dims = dim[i][1] ? 2 : 1,
+                                 .dim = {dim[i][0], dim[i][1]},
+                                 .bytes = dim[i][0] * columns * sizeof(float)};
+    }
+    expect_ok(rp_st_create(&arena, donor, entry, COUNT, updates ? meta : NULL, false, &writer));
+    for (uint32_t i = 0; i < COUNT; i++) {
+        expect_ok(rp_st_write(writer, i, 0, i + 1 < COUNT ? zeros : drift, entry[i].bytes));
+    }
+    expect_ok(rp_st_commit(&writer));
+}
+
+/* Tensors that the start gives; *drift: it gives the state; *updates: which that has seen. */
+static uint32_t count_taken(const char *init, bool *drift, uint64_t *updates) {
+    char set[600];
+    const char *const sets[] = {set, "train.anchor={mu: 1, drift: true}"};
+    rp_checkpoint_reader *reader;
+    rp_checkpoint_tensor tensor;
+    uint32_t count = 0;
+    bool more = true;
+    *drift = false;
+    (void)snprintf(set, sizeof set, init, donor);
+    expect_ok(rp_runfile_read(&arena, write_run(GPIPE), sets, 2, &run));
+    expect_ok(rp_checkpoint_check_start(&run));
+    expect_ok(rp_checkpoint_open_start(&arena, &run, &reader));
+    *updates = rp_checkpoint_start_updates(reader);
+    for (;; count++) {
+        expect_ok(rp_checkpoint_next(reader, &tensor, &more));
+        if (!more) {
+            break;
+        }
+        const bool state = strncmp(tensor.name, "optim.", 6) == 0;
+        assert_int_equal(tensor.is_evaluated, !state);
+        *drift |= state && tensor.values[7] >= 7;
+    }
+    rp_checkpoint_close_reader(&reader);
+    rp_runfile_close(&run);
+    return count;
+}
+
+static void states_are_taken_if_the_file_says_so(void **state) {
+    bool drift;
+    uint64_t updates;
+    (void)state;
+    write_states(NULL); /* as from a checkpoint */
+    assert_int_equal(count_taken("train.init=%s", &drift, &updates), 6);
+    assert_false(drift);
+    write_states("12");
+    assert_int_equal(count_taken("train.init=%s", &drift, &updates), 7);
+    assert_true(drift);
+    assert_int_equal(updates, 12);
+    assert_int_equal(count_taken("train.init={from: %s, only: fc1.*}", &drift, &updates), 2);
+    assert_int_equal(updates, 0);
+}
+
 static void expect_refused(const char *init, rp_err err, const char *const *texts) {
     open_run(init);
     expect_err(rp_checkpoint_check_start(&run), err);
@@ -140,6 +209,11 @@ static void expect_refused(const char *init, rp_err err, const char *const *text
 
 static void what_fits_nothing_is_named(void **state) {
     (void)state;
+    write_states("twelve");
+    REFUSED("%s", RP_ERR_USAGE, "train.init", "'start_updates'");
+    write_states("1099511627777"); /* above 2^40 */
+    REFUSED("%s", RP_ERR_USAGE, "train.init", "'start_updates'");
+    write_donor();
     REFUSED("%s", RP_ERR_USAGE, "train.init", "the file has no 'fc2.weight'",
             "donor.safetensors has", "body.mid.weight", "(6 in all)");
     REFUSED("{from: %s, only: conv*}", RP_ERR_USAGE, "train.init.only",
@@ -161,6 +235,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_part_is_taken, open_folder, close_folder),
         cmocka_unit_test_setup_teardown(halves_are_taken, open_folder, close_folder),
+        cmocka_unit_test_setup_teardown(states_are_taken_if_the_file_says_so, open_folder,
+                                        close_folder),
         cmocka_unit_test_setup_teardown(what_fits_nothing_is_named, open_folder, close_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

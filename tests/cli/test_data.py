@@ -40,8 +40,41 @@ class Sites(program.Case):
         self.split("--sites", "4", "--by", "classes:5", "--seed", "3")
         self.assertEqual((self.dir / "split.json").read_bytes(), before)
 
+    def test_validation_parts(self):
+        whole = self.split("--sites", "3")[1]
+        answer, file = self.split("--sites", "3", "--validation", "0.25")
+        expand = lambda ranges: [i for r in ranges for i in (
+            range(int(r.split("-")[0]), int(r.split("-")[1]) + 1) if isinstance(r, str) else [r])]
+        for told, site, before in zip(answer["sites"], file["sites"], whole["sites"]):
+            train, held = expand(site["train"]), expand(site["validation"])
+            self.assertEqual(sorted(train + held), expand(before["train"]))
+            self.assertEqual(len(held), len(train + held) // 4)
+            self.assertEqual((told["samples"], told["validation"]), (len(train), len(held)))
+            self.assertEqual(sum(told["classes"]), len(train))
+            self.assertEqual((train, held), (sorted(train), sorted(held)))
+
+    def test_natural_ids(self):
+        names = [f"user-{i * i % 5}" for i in range(256)]
+        (self.dir / "ids").write_text("\n".join(names) + "\n")
+        answer, file = self.split("--by", "column:ids")
+        self.assertEqual((file["rule"], [site["name"] for site in file["sites"]]),
+                         ("column", ["user-0", "user-1", "user-4"]))
+        self.assertEqual([site["samples"] for site in answer["sites"]],
+                         [names.count(f"user-{k}") for k in (0, 1, 4)])
+        self.assertEqual(file["sites"][1]["train"][:2], [1, 4])
+        words = ("data", "split", self.run_file(RUN), "--by", "column:ids", "--out", "other.json")
+        self.assertIn("names 3 sites, found 2", self.refused(*words, "--sites", "2"))
+        for lines, part in ((names[1:], "256 training samples, found 255"),
+                            (names + ["user-1"], "ids:257: expected the end"),
+                            (["a b"] + names[1:], "ids:1: expected the name of a site"),
+                            (["x" * 65] + names[1:], "ids:1: expected the name")):
+            (self.dir / "ids").write_text("\n".join(lines))
+            self.assertIn(part, self.refused(*words))
+
     def test_refusals(self):
         self.split("--sites", "2")
+        self.assertIn("below 1", self.refused("data", "split", self.run_file(RUN), "--sites", "2",
+                                              "--validation", "1", "--out", "other.json"))
         run = self.run_file(RUN)
         err = self.refused("data", "split", run, "--sites", "2", "--out", "split.json")
         self.assertIn("split.json", err)

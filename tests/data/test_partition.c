@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "data/partition.h"
+#include "data/site_ids.h"
 #include "fixture.h"
 
 enum { ALL = 997, CLASSES = 10, SITES = 8 };
@@ -180,6 +181,36 @@ static void test_dirichlet_variance(void **state) {
     expect_close(squares - sum * sum, 0.125, 0, 0.01); /* 1 / (4 (2 a + 1)) */
 }
 
+/* Each sample is in one part; another site holds out others. */
+static void test_hold_out(void **state) {
+    enum { COUNT = 11, HELD = 3 };
+    uint32_t sample[COUNT];
+    uint32_t held[2][COUNT + 1];
+    uint32_t rest[COUNT + 1];
+    rp_arena scratch;
+    (void)state;
+    rp_arena_init(&scratch, "hold out", 0);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        sample[i] = 10 * i;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t at[2] = {0};
+        memset(held[k], 0xff, sizeof held[k]);
+        memset(rest, 0xff, sizeof rest);
+        expect_ok(rp_partition_hold_out(&scratch, sample, COUNT, 0.3, 5, k ? "site-1" : "site-0",
+                                        held[k], rest));
+        for (uint32_t i = 0; i < COUNT; i++) { /* both ascend, as the samples do */
+            const bool out = held[k][at[0]] == sample[i];
+            assert_true(out || rest[at[1]] == sample[i]);
+            at[out ? 0 : 1]++;
+        }
+        assert_int_equal(at[0], HELD);
+        assert_int_equal(held[k][HELD], UINT32_MAX);
+    }
+    assert_memory_not_equal(held[0], held[1], HELD * sizeof **held);
+    rp_arena_finish(&scratch);
+}
+
 static void test_refusals(void **state) {
     static const char *const bad[] = {"",           "iid:1",        "dirichlet",
                                       "dirichlet:", "dirichlet:0",  "dirichlet:nan",
@@ -241,6 +272,41 @@ static void test_file(void **state) {
     assert_int_equal(right->validation_count, 2);
     assert_memory_equal(right->validation, held, sizeof held);
     assert_null(rp_split_list_find(&list, "middle"));
+}
+
+static void refuse_ids(const char *text, size_t bytes, const char *part) {
+    rp_site_ids ids;
+    FILE *file = fopen(in_folder("ids"), "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, bytes, file), bytes);
+    assert_int_equal(fclose(file), 0);
+    expect_err(rp_site_ids_read(&arena, in_folder("ids"), 3, &ids), RP_ERR_USAGE);
+    if (!strstr(rp_err_message(), part)) {
+        fail_msg("'%s' is not in '%s'", part, rp_err_message());
+    }
+}
+
+static void test_ids(void **state) {
+    static const char zero[] = "a\0b\nc\nd\n";
+    char lines[300];
+    rp_site_ids ids;
+    (void)state;
+    write_text("ids", "b\r\na.1\nb\n\n");
+    expect_ok(rp_site_ids_read(&arena, in_folder("ids"), 3, &ids));
+    assert_int_equal(ids.sites, 2);
+    assert_string_equal(ids.name[0], "a.1");
+    assert_string_equal(ids.name[1], "b");
+    assert_memory_equal(ids.site, ((const uint32_t[]){1, 0, 1}), 3 * sizeof *ids.site);
+    write_text("ids", "a\na\na"); /* without an end of line */
+    expect_ok(rp_site_ids_read(&arena, in_folder("ids"), 3, &ids));
+    assert_int_equal(ids.sites, 1);
+    refuse_ids("a\nb\n", 4, "each of 3 training samples, found 2");
+    refuse_ids("a\nb\nc\nd\n", 8, "ids:4: expected the end");
+    refuse_ids("a\n\nc\n", 5, "ids:2: expected the name");
+    refuse_ids(zero, sizeof zero - 1, "ids:1: expected the name");
+    memset(lines, 'x', sizeof lines);
+    refuse_ids(lines, sizeof lines, "ids:1: expected the name");
+    expect_err(rp_site_ids_read(&arena, in_folder("none"), 3, &ids), RP_ERR_IO);
 }
 
 static void refuse_file(const char *sites, const char *part) {
@@ -306,6 +372,18 @@ static void test_site(void **state) {
     assert_memory_equal(data.part[RP_SPLIT_TRAIN], second, sizeof second);
     assert_memory_equal(data.part[RP_SPLIT_VALIDATION], held, sizeof held);
     rp_data_close(&data);
+    /* a run folder's run.yaml has the key's default */
+    expect_ok(open_data(&data,
+                        "{set: glyphs, train: 12, test: 4, validation: 0, site: {split: "
+                        "%/split.json, name: right}}",
+                        NULL, true));
+    assert_int_equal(data.count[RP_SPLIT_VALIDATION], 2);
+    rp_data_close(&data);
+    expect_err(open_data(&data,
+                         "{set: glyphs, train: 12, test: 4, validation: 2, site: {split: "
+                         "%/split.json, name: right}}",
+                         NULL, true),
+               RP_ERR_USAGE);
     open_site(&data, "name: other", RP_ERR_USAGE, "from 'left' to 'right'");
     open_site(&data, "name: left, more: 1", RP_ERR_USAGE, "more");
     write_example("0000000000000000");
@@ -349,8 +427,10 @@ int main(void) {
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_dirichlet),
         cmocka_unit_test(test_dirichlet_variance),
+        cmocka_unit_test(test_hold_out),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test_setup_teardown(test_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ids, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_site, setup, teardown),
         cmocka_unit_test_setup_teardown(test_site_validation, setup, teardown),

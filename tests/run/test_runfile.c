@@ -64,6 +64,29 @@ static void an_automatic_cut_needs_layers(void **state) {
 }
 
 /* Steps are those of each lane, in the run file of the whole run also. */
+static void anchors(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_runfile run;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, good, "train.anchor=0.25", &run));
+    expect_close(run.optim.anchor.mu, 0.25, 0, 0);
+    rp_runfile_close(&run);
+    expect_ok(read_text(&arena, good, "train.anchor=none", &run));
+    assert_false(rp_optim_is_anchored(&run.optim));
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+    refused(good, "train.anchor=-1", "train.anchor");
+    refused(good, "train.anchor={mu: 1, pull: 2}", "train.anchor.pull: unknown key");
+    refused(good, "train.anchor={drift: true}", "expected kind: sgd without momentum");
+    refused_changed("seed: 9}", "seed: 9, anchor: 1}\nlanes: {count: 2}",
+                    "expected one of the two");
+    refused("model: mlp\ndata: {set: glyphs, train: 50, test: 10}\nring: {boards: 2}\n"
+            "train: {epochs: 1, batch: 16, anchor: 1}\nloss: cross-entropy\n"
+            "optimizer: {kind: sgd, lr: 1}\nschedule: ea-pipe\n",
+            NULL, "schedule ea-pipe has several replicas");
+}
+
 static void steps_of_lanes(void **state) {
     (void)state;
     static const char *const own[] = {"lanes={count: 3}", "lanes={count: 3, lane: 2}"};
@@ -1303,6 +1326,7 @@ int main(void) {
         cmocka_unit_test(label_smoothing_reaches_the_stage),
         cmocka_unit_test(classes_at_reaches_the_stage),
         cmocka_unit_test(an_automatic_cut_needs_layers),
+        cmocka_unit_test(anchors),
         cmocka_unit_test(steps_of_lanes),
         cmocka_unit_test(sizes_of_microbatches),
         cmocka_unit_test(split_stages_take_two_boards_each),

@@ -61,6 +61,8 @@ static void old_software_does_not_fit_what_is_asked(void **state) {
         {"links: {codec: f16}\n", NULL, 0, NULL},
         {"", "train.storage.activations=bf16", RP_WIRE_FEATURE_STORAGE, "cannot store activations"},
         {"", "train.storage.activations=bf16", 0, NULL},
+        {"", "train.anchor=0.5", RP_WIRE_FEATURE_ANCHOR, "cannot add a term to gradients"},
+        {"", "train.anchor=0.5", 0, NULL},
         {"", NULL, RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_STORAGE,
          NULL},
     };

@@ -125,7 +125,10 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Tied("xpipe", COPIES, APART), Tied("async", KEPT, APART),
          Tied("{kind: pipedream, vertical_sync: true}", cut=APART),
          Tied("pipefb", cut="[relu2]"),
-         Tied("{kind: pipefb, weights: pipeoptim, ahead: [5, 2]}", COPIES, "[relu2]"))
+         Tied("{kind: pipefb, weights: pipeoptim, ahead: [5, 2]}", COPIES, "[relu2]"),
+         # States that only the first step sets have to survive.
+         Case("1f1b", SPARED, "auto", settings=("train.anchor=0.1",)),
+         Tied("pipedream", COPIES, APART, settings=("train.anchor=0.1",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
 # Options drawn for a few seeds at a time, by the first of them: each is left out more often than

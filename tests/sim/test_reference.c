@@ -239,6 +239,37 @@ static void rates_and_norms_of_stages(void **state) {
     }
 }
 
+/* The anchor's term changes every weight, clips see it, and replicas are refused. */
+static void anchors(void **state) {
+    (void)state;
+    static const char *const anchor[] = {"", "\nanchor: 0.1", "\nanchor: {mu: 0.1, drift: true}",
+                                         "\nanchor: {drift: true}"};
+    enum { ANCHORS = sizeof anchor / sizeof *anchor };
+    for (uint32_t i = 0; i < SCHEDULES; i++) {
+        rp_digest want[ANCHORS][PARAMS_MAX];
+        if (strstr(schedules[i], "ea-pipe") || strstr(schedules[i], "avgpipe")) {
+            continue;
+        }
+        for (uint32_t k = 0; k < ANCHORS; k++) {
+            char schedule[160];
+            (void)snprintf(schedule, sizeof schedule, "%s%s", schedules[i], anchor[k]);
+            const test_case c = {.model = chain,
+                                 .cuts = chain_cuts,
+                                 .schedule = schedule,
+                                 .optimizer = k >= 2 ? "sgd" : "sgd, momentum: 0.9",
+                                 .more = i % 2 ? ", clip_norm_stage: 0.7" : NULL,
+                                 .stages = least_stages(schedules[i]) + i % 3,
+                                 .micro = 5,
+                                 .steps = 9};
+            run_reference(&c, want[k]);
+            expect_reference(&c);
+        }
+        for (uint32_t k = 1; k < ANCHORS; k++) {
+            assert_memory_not_equal(want[0], want[k], sizeof want[0]);
+        }
+    }
+}
+
 /* METHODS 11: what is said in place of the order's staleness is that of the order where it is the
  * same, gives rates to a schedule that flushes, and is what the boards go by. */
 static void rates_as_of_another_order(void **state) {
@@ -511,6 +542,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_is_its_definition),
         cmocka_unit_test(rates_and_norms_of_stages),
+        cmocka_unit_test(anchors),
         cmocka_unit_test(rates_as_of_another_order),
         cmocka_unit_test(frozen_layers),
         cmocka_unit_test(skips_and_statistics),

@@ -5,7 +5,7 @@
 
 #include "base/safetensors.h"
 #include "sites/answer.h"
-#include "sites/weights.h"
+#include "sites/state.h"
 
 static void expect_part(const char *part) {
     if (!strstr(rp_err_message(), part)) {
@@ -34,9 +34,25 @@ static void test_claim(void **state) {
     (void)snprintf(asked.split, sizeof asked.split, "aa");
     expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
     expect_part("'split' is");
+    /* a rule that is not asked for any more, or is new */
+    asked = example();
+    asked.rules.clip = 2;
+    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
+    expect_part("'clip' is missing there and 2.0 now");
     asked = example();
     asked.site = "b";
     expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
+    assert_int_equal(unlink(in_folder("asked.json")), 0);
+    asked.rules = (rp_round_rules){.keep = (const char *const[]){"bn*"},
+                                   .keep_count = 1,
+                                   .anchor = 0.5,
+                                   .drift = true,
+                                   .keeps_optimizer = true};
+    expect_ok(rp_round_claim(folder, &asked));
+    expect_ok(rp_round_claim(folder, &asked));
+    asked.rules.drift = false;
+    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
+    expect_part("'drift' is true there and missing now");
     write_text("asked.json", "{\"version\": 1");
     asked = example();
     expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
@@ -54,12 +70,14 @@ static double sum_a(uint64_t steps, double r) {
 
 static void test_norm_a(void **state) {
     (void)state;
-    expect_close(rp_round_norm_a(5, 0), 5, 0, 0);
-    expect_close(rp_round_norm_a(2, 0.9), 2.9, 1e-12, 0); /* 1 + 1.9 */
+    expect_close(rp_round_norm_a(5, 0, 0), 5, 0, 0);
+    expect_close(rp_round_norm_a(2, 0.9, 0), 2.9, 1e-12, 0); /* 1 + 1.9 */
     for (uint64_t steps = 0; steps < 40; steps++) {
-        expect_close(rp_round_norm_a(steps, 0.9), sum_a(steps, 0.9), 1e-11, 1e-12);
-        expect_close(rp_round_norm_a(steps, 0.5), sum_a(steps, 0.5), 1e-11, 1e-12);
+        expect_close(rp_round_norm_a(steps, 0.9, 0), sum_a(steps, 0.9), 1e-11, 1e-12);
+        expect_close(rp_round_norm_a(steps, 0.5, 0), sum_a(steps, 0.5), 1e-11, 1e-12);
     }
+    expect_close(rp_round_norm_a(3, 0, 0.1), 1 + 0.9 + 0.81, 1e-12, 0); /* with an anchor */
+    assert_true(isnan(rp_round_norm_a(3, 0.9, 0.1)));
 }
 
 static void test_losses(void **state) {
@@ -120,14 +138,17 @@ static void write_weights(const char *name, double first, double second, bool ot
 }
 
 static void test_weights(void **state) {
+    static const char *const keep[] = {"w"};
+    rp_round_rules rules = {0};
     rp_st_reader *reader = NULL;
-    double norm;
+    rp_site_difference out;
     (void)state;
     write_weights("given", 1, 2, true);
     write_weights("trained", 4, -2, false);
     expect_ok(rp_site_write_weights(&arena, in_folder("given"), in_folder("trained"),
-                                    in_folder("out"), &norm));
-    expect_close(norm, 5, 0, 0);
+                                    in_folder("out"), &rules, &out));
+    expect_close(out.norm, 5, 0, 0);
+    assert_false(out.clipped);
     expect_ok(rp_st_open(&arena, in_folder("out"), &reader));
     assert_int_equal(rp_st_count(reader), 3);
     const rp_st_entry *w = rp_st_find(reader, "w");
@@ -142,20 +163,42 @@ static void test_weights(void **state) {
     expect_ok(rp_st_need_f32(reader, "left", 1, (uint64_t[]){1}, &value));
     expect_close(value[0], 0.5, 0, 0);
     rp_st_close(&reader);
+    /* the difference (3, -4) is scaled to length 2.5 */
+    rules.clip = 2.5;
+    expect_ok(rp_site_write_weights(&arena, in_folder("given"), in_folder("trained"),
+                                    in_folder("out"), &rules, &out));
+    expect_close(out.norm, 5, 0, 0);
+    assert_true(out.clipped);
+    expect_ok(rp_st_open(&arena, in_folder("out"), &reader));
+    expect_ok(rp_st_need_f32(reader, "w", 1, (uint64_t[]){2}, &value));
+    expect_close(value[0], 2.5, 0, 0);
+    expect_close(value[1], 0, 0, 0);
+    rp_st_close(&reader);
+    /* a kept tensor comes out as it came in */
+    rules = (rp_round_rules){.keep = keep, .keep_count = 1};
+    expect_ok(rp_site_write_weights(&arena, in_folder("given"), in_folder("trained"),
+                                    in_folder("out"), &rules, &out));
+    expect_close(out.norm, 0, 0, 0);
+    expect_ok(rp_st_open(&arena, in_folder("out"), &reader));
+    assert_int_equal(rp_st_find(reader, "w")->type, RP_ST_F64);
+    rp_st_close(&reader);
+    rules = (rp_round_rules){0};
     write_weights("trained", NAN, 0, false);
     expect_err(rp_site_write_weights(&arena, in_folder("given"), in_folder("trained"),
-                                     in_folder("bad"), &norm),
+                                     in_folder("bad"), &rules, &out),
                RP_ERR_FORMAT);
     assert_int_not_equal(access(in_folder("bad"), F_OK), 0);
 }
 
 static void test_answer(void **state) {
     const rp_round_asked asked = example();
+    const rp_site_start start = {.from = RP_SITE_NO_ROUND};
     const rp_round_answer answer = {.asked = &asked,
+                                    .start = &start,
                                     .samples = 1600,
                                     .held = 812,
                                     .loss = {.steps = 50, .first = 2, .mean = NAN, .last = 1},
-                                    .delta_norm = 0.25,
+                                    .difference = {.norm = 0.25},
                                     .optimizer = "sgd",
                                     .lr = 0.1,
                                     .out = "00112233445566"};

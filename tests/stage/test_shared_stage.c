@@ -10,7 +10,8 @@ static const char model[] = "input: [8]\nlayers:\n"
                             "  - {name: fc2, kind: dense, out: 3}\n";
 static const char job[] = "sample: [8]\nclasses: 3\nseed: 1\nbatch: 16\nmicrobatch: 4\n"
                           "epoch_samples: 64\nsteps: 12\nloss: cross-entropy\n"
-                          "optimizer: {kind: adam, lr: 0.1}\nschedule: gpipe\n";
+                          "optimizer: {kind: adam, lr: 0.1}\nschedule: gpipe\n%s";
+static const char *more; /* keys of the job */
 static const double shares[BOARDS][2] = {{0, 0.3}, {0.3, 0.5}, {0.5, 1}};
 
 typedef struct {
@@ -24,8 +25,10 @@ static int32_t classes[BATCH];
 
 static void open_board(rp_arena *arena, const char *executor, const double share[2], board *out) {
     const bool computes = strcmp(executor, "opencl") == 0;
+    char text[512];
+    (void)snprintf(text, sizeof text, job, more);
     const rp_site site = {.device = computes ? test_device_open() : NULL};
-    expect_ok(test_parse(arena, model, job, "[]", 1, 0, &out->job));
+    expect_ok(test_parse(arena, model, text, "[]", 1, 0, &out->job));
     memcpy(out->job.share, share, sizeof out->job.share);
     expect_ok(rp_stage_prepare(arena, rp_executor_find(executor), &site, &out->job, &out->stage));
     expect_ok(RP_ARENA_NEW(arena, rp_stage_layout(out->stage)->gradient_bytes, &out->gradient));
@@ -113,11 +116,21 @@ static void run_shared(const char *executor, bool exact) {
 
 static void digests_are_those_of_one_board(void **state) {
     (void)state;
+    more = "";
     run_shared("digest", true);
 }
 
 static void numbers_are_those_of_one_board(void **state) {
     (void)state;
+    more = "";
+    run_shared("opencl", false);
+}
+
+/* The anchor's term is added once, after the sum. */
+static void anchors_are_those_of_one_board(void **state) {
+    (void)state;
+    more = "anchor: 0.5\n";
+    run_shared("digest", true);
     run_shared("opencl", false);
 }
 
@@ -125,6 +138,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(digests_are_those_of_one_board),
         cmocka_unit_test(numbers_are_those_of_one_board),
+        cmocka_unit_test(anchors_are_those_of_one_board),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

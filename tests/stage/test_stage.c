@@ -101,6 +101,13 @@ static void gpipe_does_not_depend_on_the_cut(void **state) {
     compare_tensors(&(test_case){"gpipe", "sgd, momentum: 0.9", 3, RP_GEMM_PANEL, NULL});
 }
 
+static void anchors_do_not_depend_on_the_cut(void **state) {
+    (void)state;
+    compare_tensors(&(test_case){"gpipe\nanchor: 0.5", "adam", 3, RP_GEMM_PANEL, NULL});
+    compare_tensors(
+        &(test_case){"1f1b\nanchor: {mu: 0.5, drift: true}", "sgd", 4, RP_GEMM_PANEL, NULL});
+}
+
 static void one_f_one_b_does_not_depend_on_the_cut(void **state) {
     (void)state;
     compare_tensors(&(test_case){"1f1b", "adam", 4, RP_GEMM_PANEL, NULL});
@@ -237,6 +244,7 @@ static void another_seed_is_seen(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpipe_does_not_depend_on_the_cut),
+        cmocka_unit_test(anchors_do_not_depend_on_the_cut),
         cmocka_unit_test(one_f_one_b_does_not_depend_on_the_cut),
         cmocka_unit_test(zero_bubble_does_not_depend_on_the_cut),
         cmocka_unit_test(clblast_does_not_depend_on_the_cut),

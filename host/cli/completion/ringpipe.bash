@@ -69,7 +69,7 @@ _ringpipe_options() {
     "plan") echo --set --out --format --keys --plan --profile --quiet --verbose --help ;;
     "profile") echo --set --out --format --keys --quiet --verbose --help ;;
     "sim") echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose --help ;;
-    "round") echo --in --out --round --steps --epochs --within --set --format --keys --quiet --verbose --help ;;
+    "round") echo --in --out --round --steps --epochs --within --anchor --drift --keep --optimizer --clip --state --set --format --keys --quiet --verbose --help ;;
     "lab") echo --out --format --dry-run --keys --jobs --quiet --verbose --help ;;
     "ps") echo --format --quiet --verbose --help ;;
     "log") echo --follow --all --quiet --verbose --help ;;
@@ -100,7 +100,7 @@ _ringpipe_options() {
     "keys untrust") echo --dir --quiet --verbose --help ;;
     "data fetch") echo --to --from --format --quiet --verbose --help ;;
     "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
-    "data split") echo --sites --by --seed --least --out --set --yes --format --quiet --verbose --help ;;
+    "data split") echo --sites --by --seed --least --validation --out --set --yes --format --quiet --verbose --help ;;
     "import") echo --out --weights --shape --names --freeze --untie --tied --accept-folded --no-fuse --check --yes --format --quiet --verbose --help ;;
     "export") echo --out --weights --opset --train --merge --input --classes --tokens --yes --format --quiet --verbose --help ;;
     "inspect") echo --format --input --classes --shape --quiet --verbose --help ;;
@@ -114,6 +114,7 @@ _ringpipe_options() {
 _ringpipe_value() {
     case "$1 $2" in
     # generated: values
+    *" --anchor") : ;;
     *" --at-once") : ;;
     *" --beam") : ;;
     *" --board") _ringpipe_words "$(_ringpipe_names boards "")" "$3" ;;
@@ -122,6 +123,7 @@ _ringpipe_value() {
     *" --check") _ringpipe_files "npz" "$3" ;;
     *" --chunks") : ;;
     *" --classes") : ;;
+    *" --clip") : ;;
     *" --dial") : ;;
     *" --dir") _ringpipe_dirs "$3" ;;
     *" --enrol") : ;;
@@ -140,6 +142,7 @@ _ringpipe_value() {
     *" --input") : ;;
     *" --install") _ringpipe_files "rpb" "$3" ;;
     *" --jobs") : ;;
+    *" --keep") : ;;
     *" --keys") _ringpipe_dirs "$3" ;;
     *" --last-words") _ringpipe_files "*" "$3" ;;
     *" --least") : ;;
@@ -153,6 +156,7 @@ _ringpipe_value() {
     *" --names") _ringpipe_files "safetensors" "$3" ;;
     *" --node") : ;;
     *" --opset") : ;;
+    *" --optimizer") _ringpipe_words "fresh keep" "$3" ;;
     "image --out") _ringpipe_files "img" "$3" ;;
     "bundle --out") _ringpipe_files "rpb" "$3" ;;
     "import --out") _ringpipe_files "yaml" "$3" ;;
@@ -180,6 +184,7 @@ _ringpipe_value() {
     *" --split") _ringpipe_words "test validation train" "$3" ;;
     *" --ssh-key") _ringpipe_files "pub" "$3" ;;
     *" --stages") : ;;
+    *" --state") _ringpipe_dirs "$3" ;;
     *" --steps") : ;;
     *" --temperature") : ;;
     "predict --text") : ;;
@@ -191,6 +196,7 @@ _ringpipe_value() {
     *" --token-file") _ringpipe_files "*" "$3" ;;
     *" --tokens") : ;;
     *" --top") : ;;
+    *" --validation") : ;;
     *" --vocab") : ;;
     *" --wait") : ;;
     *" --warm") _ringpipe_files "yaml" "$3" ;;
