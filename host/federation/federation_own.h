@@ -137,9 +137,9 @@ rp_err rp_federation_read_journal(rp_federation *f) RP_MUST_CHECK;
 rp_err rp_federation_place_files(const rp_federation *f) RP_MUST_CHECK;
 
 /* site.c: starts a round of a site, or goes on with it. errors IO */
-rp_err rp_site_start(const rp_federation *f, rp_site *site) RP_MUST_CHECK;
+rp_err rp_member_start(const rp_federation *f, rp_site *site) RP_MUST_CHECK;
 /* Reads the result of the round. errors FORMAT with what is wrong */
-rp_err rp_site_read_answer(const rp_federation *f, rp_site *site) RP_MUST_CHECK;
+rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) RP_MUST_CHECK;
 
 /* Ends the run with this result; the children are told. Returns OK. */
 rp_err rp_federation_stop(rp_federation *f, rp_err result, const char *format, ...) RP_PRINTF(3, 4);

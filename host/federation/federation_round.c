@@ -151,7 +151,7 @@ rp_err rp_federation_note_ended(rp_federation *f, rp_site *site) {
         return RP_OK;
     }
     if (site->exit_code == 0) {
-        const rp_err err = rp_site_read_answer(f, site);
+        const rp_err err = rp_member_read_answer(f, site);
         site->condition = RP_SITE_DONE;
         return err == RP_OK ? RP_OK : refuse_weights(f, site);
     }
@@ -178,7 +178,7 @@ static rp_err start_sites(rp_federation *f) {
     }
     for (uint32_t i = 0; i < f->sites && running < f->keys.at_once; i++) {
         if (is_due(f, &f->site[i])) {
-            RP_TRY(rp_site_start(f, &f->site[i]));
+            RP_TRY(rp_member_start(f, &f->site[i]));
             running++;
         }
     }

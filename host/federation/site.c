@@ -29,7 +29,7 @@ static const char *weights_of(const rp_federation *f, const rp_site *site) {
                                                                                 : f->center;
 }
 
-rp_err rp_site_start(const rp_federation *f, rp_site *site) {
+rp_err rp_member_start(const rp_federation *f, rp_site *site) {
     char out[RP_FEDERATION_PATH];
     char round[NUMBER_BYTES];
     char length[NUMBER_BYTES];
@@ -123,7 +123,7 @@ fail:
     return err;
 }
 
-rp_err rp_site_read_answer(const rp_federation *f, rp_site *site) {
+rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) {
     char folder[RP_FEDERATION_PATH];
     json_t *root = NULL;
     rp_err err;

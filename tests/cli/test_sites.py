@@ -360,6 +360,18 @@ class Sites(program.Case):
         self.ringpipe("resume", "a", seconds=150)
         self.assertEqual(self.bits("a"), self.bits("whole"))
 
+    def test_validation_parts(self):
+        """Each site scores the centre on its own samples, and the summary has the spread."""
+        self.ringpipe("data", "split", "whole.yaml", "--sites", "3", "--validation", "0.25",
+                      "--out", "split.json", "--yes")
+        self.train("a", "--set", "train.eval_epochs=0", *self.sets(rounds=2))
+        last = [site["before_accuracy"] for site in self.members("a")[1]]
+        self.assertEqual(len(last), 3)
+        spread = self.summary("a")["site_accuracy"]
+        self.assertEqual(spread["sites"], 3)
+        self.assertAlmostEqual(spread["mean"], sum(last) / 3, places=6)
+        self.assertAlmostEqual(spread["worst_decile"], min(last), places=6)
+
     # ---- what is refused ----
 
     def test_dry_run(self):
