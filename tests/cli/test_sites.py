@@ -415,7 +415,9 @@ class Sites(program.Case):
         self.assertIn("fednova needs", said)
         for verb in (("plan",), ("profile",), ("sim",)):
             self.assertIn("remove the key", self.refused(*verb, self.file))
-        said = self.refused("round", self.file, "--in", "split.json", "--round", "1", "--out", "r")
+        self.ringpipe("train", "whole.yaml", "--set", "train.steps=1", "--out", "w")
+        said = self.refused("round", self.file, "--in", "w/weights.safetensors", "--round", "1",
+                            "--out", "r")
         self.assertIn("remove the key `sites`", said)
 
     def test_changed_between(self):
