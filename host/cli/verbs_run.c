@@ -16,6 +16,7 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/evaluate_here.h"
+#include "cli/federated_run.h"
 #include "cli/signals.h"
 #include "control/controller.h"
 #include "data/check.h"
@@ -319,7 +320,7 @@ static json_t *describe_tokens(const rp_data *data) {
     return object;
 }
 
-static rp_err print_checked_json(const rp_runfile *run) {
+static rp_err print_checked_json(const rp_runfile *run, const rp_federation_cost *cost) {
     const rp_data *data = &run->data;
     json_t *notes = json_array();
     for (uint32_t i = 0; i < data->notes.count; i++) {
@@ -339,6 +340,9 @@ static rp_err print_checked_json(const rp_runfile *run) {
     if (data->type == RP_I32) {
         (void)json_object_set_new(object, "tokens", describe_tokens(data));
     }
+    if (run->federated.given) {
+        (void)json_object_set_new(object, "round", rp_cli_describe_cost(cost));
+    }
     return rp_json_print(object, 0, stdout);
 }
 
@@ -353,6 +357,22 @@ static rp_err check_stages(rp_arena *arena, const rp_controller_options *options
     }
     RP_TRY(rp_runfile_check_cut(run));
     RP_TRY(run->cut_auto ? RP_OK : rp_planfile_check_ties(run, &run->method, &run->cut));
+fail:
+    return err;
+}
+
+static rp_err print_check(rp_arena *arena, const rp_controller_options *options,
+                          const rp_runfile *run) {
+    rp_federation_cost cost = {0};
+    rp_err err;
+    RP_TRY(run->federated.given ? rp_federation_find_cost(arena, run, &cost) : RP_OK);
+    if (options->format == RP_FORMAT_JSON) {
+        return print_checked_json(run, &cost);
+    }
+    print_checked(run);
+    if (run->federated.given) {
+        rp_cli_print_cost(run, &cost);
+    }
 fail:
     return err;
 }
@@ -387,11 +407,7 @@ static rp_err check_run(const rp_controller_options *options) {
     if (err == RP_OK) { /* after the notes on the data */
         err = rp_runfile_note(&arena, &runfile, &runfile.data.notes);
     }
-    if (err == RP_OK && options->format == RP_FORMAT_JSON) {
-        err = print_checked_json(&runfile);
-    } else if (err == RP_OK) {
-        print_checked(&runfile);
-    }
+    err = err == RP_OK ? print_check(&arena, options, &runfile) : err;
     rp_runfile_close(&runfile);
     rp_arena_finish(&arena);
     return err;
@@ -424,21 +440,33 @@ rp_err rp_verb_train(rp_arena *arena, const rp_cli_args *args) {
     if (args->dry_run) {
         return check_run(&options);
     }
+    bool sites;
     bool lanes;
-    const rp_err err =
-        rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes);
-    return err != RP_OK
-               ? err
-               : list_damaged(lanes ? run_lanes(args, false) : run_controller(args, &options), args,
-                              options.resume ? options.resume : args->words.item[0]);
+    rp_err err;
+    RP_TRY(
+        rp_federation_is_asked_for(args->words.item[0], args->set.item, args->set.count, &sites));
+    if (sites) {
+        return rp_cli_run_sites(args, false);
+    }
+    RP_TRY(rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes));
+    RP_TRY(list_damaged(lanes ? run_lanes(args, false) : run_controller(args, &options), args,
+                        options.resume ? options.resume : args->words.item[0]));
+fail:
+    return err;
 }
 
 /* Uses the run's own plan if the user gave one; otherwise a new plan is made. */
 rp_err rp_verb_resume(rp_arena *arena, const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
     char *plan = NULL;
+    bool sites;
     bool lanes;
     rp_err err;
+    RP_TRY(
+        rp_federation_is_asked_for(args->words.item[0], args->set.item, args->set.count, &sites));
+    if (sites) {
+        return rp_cli_run_sites(args, true);
+    }
     RP_TRY(rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes));
     if (lanes) {
         return list_damaged(run_lanes(args, true), args, args->words.item[0]);

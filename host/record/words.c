@@ -280,5 +280,19 @@ EVENT(LANE_LOST, "lost", SHOWN, "lane tries file",
       "lane {lane}: has ended {tries} times without a round and is given up; see {file}")
 EVENT(LANE_REFUSED, "refused", STAYS, "lane error",
       "lane {lane}: its checkpoint cannot be averaged: {error}")
+
+/* ---- sites ----------------------------------------------------------------------------------- */
+
+EVENT(SITES_MISSING, "missing", STAYS, "round least sites",
+      "round {round} needs {least} sites and waits; missing: {sites}")
+EVENT(SITE_ENDED, "away", SHOWN, "site round exit_code file",
+      "site {site}: its process of round {round} has ended (exit {exit_code}), and starts again; "
+      "see {file}")
+EVENT(SITE_LATE, "late", STAYS, "site round wait_s",
+      "site {site}: too late for round {round}, which closed after {wait_s} s")
+EVENT(SITE_LOST, "lost", SHOWN, "site round tries file",
+      "site {site}: has failed {tries} times in round {round} and is left out of it; see {file}")
+EVENT(SITE_REFUSED, "refused", STAYS, "site error",
+      "site {site}: its weights cannot be averaged: {error}")
 };
 /* clang-format on */

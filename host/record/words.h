@@ -134,6 +134,12 @@ typedef enum {
     RP_EVENT_LANE_ENDED,
     RP_EVENT_LANE_LOST,
     RP_EVENT_LANE_REFUSED,
+    /* sites */
+    RP_EVENT_SITES_MISSING,
+    RP_EVENT_SITE_ENDED,
+    RP_EVENT_SITE_LATE,
+    RP_EVENT_SITE_LOST,
+    RP_EVENT_SITE_REFUSED,
     RP_EVENT_KINDS
 } rp_event_kind;
 
@@ -176,6 +182,8 @@ typedef enum {
     TEXT(advice, "settings to try")                                                                \
     TEXT(note, "same as text")                                                                     \
     TEXT(file, "where to read more")                                                               \
+    TEXT(site, "name of the site")                                                                 \
+    TEXT(sites, "names of sites")                                                                  \
     COUNT(from_step, "step at which the run was before it went back")                              \
     COUNT(board_step, "step of the board")                                                         \
     COUNT(peer_step, "step of the second board")                                                   \
@@ -212,8 +220,9 @@ typedef enum {
     COUNT(values, "number of all values")                                                          \
     COUNT(tensors, "number of tensors")                                                            \
     COUNT(fallen, "number of tensors that are not predicted any more")                             \
-    COUNT(round, "round of the lanes")                                                             \
+    COUNT(round, "round of the lanes or sites")                                                    \
     COUNT(lane, "index of the lane")                                                               \
+    COUNT(least, "number of sites that a round needs")                                             \
     COUNT(exit_code, "exit code of the process")                                                   \
     REAL(seconds, "time that it took, or has lasted")                                              \
     REAL(usual_s, "seconds that a step usually takes")                                             \

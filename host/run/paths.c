@@ -11,9 +11,9 @@ enum { SHOWN_BYTES = 400 };
 
 /* Keys whose value is a path; `train.init` unless it is a map or `none`, `data.test` unless it is a
  * count, `data.tokens` if it ends in .json. */
-static const char *const keys[] = {"data.path",       "data.test",  "data.tokens",
-                                   "data.site.split", "train.init", "train.init.from",
-                                   "ring.roster",     "keys"};
+static const char *const keys[] = {
+    "data.path",       "data.test",   "data.tokens", "data.site.split", "train.init",
+    "train.init.from", "ring.roster", "keys",        "sites.split",     "sites.availability.trace"};
 
 static bool is_path(const char *key, const rp_node *node) {
     const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
@@ -64,6 +64,18 @@ fail:
     return err;
 }
 
+/* Run files of sites. */
+static rp_err visit_sites(const visit *v, rp_node *root) {
+    const rp_node *files = rp_node_at(root, "sites.files");
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; files && rp_node_is_map(files) && i < rp_node_count(files); i++) {
+        rp_node *file = rp_node_item(files, i);
+        RP_TRY(rp_node_is_scalar(file) ? v->node(v->arena, file) : RP_OK);
+    }
+fail:
+    return err;
+}
+
 static rp_err visit_paths(const visit *v, rp_node *root) {
     rp_err err = RP_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -71,6 +83,7 @@ static rp_err visit_paths(const visit *v, rp_node *root) {
         RP_TRY(is_path(keys[i], node) ? v->node(v->arena, node) : RP_OK);
     }
     RP_TRY(visit_links(v, root));
+    RP_TRY(visit_sites(v, root));
 fail:
     return err;
 }

@@ -341,6 +341,34 @@ static rp_err check_lanes(const rp_runfile *run) {
                : RP_OK;
 }
 
+/* A federated run trains by rounds of its sites, each of which is an ordinary run. */
+static rp_err check_federated(const rp_runfile *run) {
+    const rp_node *sites = rp_node_find(run->root, "sites");
+    rp_err err;
+    if (!run->federated.given) {
+        return RP_OK;
+    }
+    if (run->lanes.count > 0) {
+        return rp_node_fail(sites, "a site trains in one ring: remove `lanes`");
+    }
+    if (run->data.sited) {
+        return rp_node_fail(sites, "the run gives each site its samples: remove `data.site`");
+    }
+    if (run->data.count[RP_SPLIT_VALIDATION] > 0) {
+        return rp_node_fail(sites, "each round would hold out other samples, so that all would be "
+                                   "trained: remove `data.validation`");
+    }
+    RP_TRY(rp_federated_check_optimizer(&run->federated.rule, &run->optim,
+                                        rp_node_find(run->root, "optimizer")));
+    return run->score.keep_best || run->score.without_gain > 0
+               ? rp_node_fail(sites, "checkpoint.best and train.stop_after.without_gain compare "
+                                     "scores of one run, but a federated run scores the centre "
+                                     "of its sites: remove them")
+               : RP_OK;
+fail:
+    return err;
+}
+
 /* Computes epoch_steps, which is equal for all lanes. A lane's data are reduced to its share. */
 static rp_err take_share(rp_runfile *run) {
     const rp_lanes_keys *lanes = &run->lanes;
@@ -371,6 +399,7 @@ static rp_err folder_of_run(rp_arena *arena, const char *path, const char **out)
     char *text;
     char *identity;
     char *lanes;
+    char *federation;
     rp_err err = RP_OK;
     *out = NULL;
     if (strcmp(name, "run.yaml") != 0) {
@@ -380,7 +409,10 @@ static rp_err folder_of_run(rp_arena *arena, const char *path, const char **out)
         rp_arena_printf(arena, &text, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : "."));
     RP_TRY(rp_arena_printf(arena, &identity, "%s/identity.json", text));
     RP_TRY(rp_arena_printf(arena, &lanes, "%s/lanes.json", text));
-    *out = access(identity, F_OK) == 0 || access(lanes, F_OK) == 0 ? text : NULL;
+    RP_TRY(rp_arena_printf(arena, &federation, "%s/federation.json", text));
+    *out = access(identity, F_OK) == 0 || access(lanes, F_OK) == 0 || access(federation, F_OK) == 0
+               ? text
+               : NULL;
 fail:
     return err;
 }
@@ -507,10 +539,10 @@ fail:
 /* Checks the top-level keys before any section is read, so that a mistyped `ring` is reported as an
  * unknown key, and not as a schedule that does not fit one board. */
 static rp_err check_sections(rp_node *root) {
-    static const char *const keys[] = {"model",     "data",        "ring",       "train",  "loss",
-                                       "optimizer", "lr_schedule", "schedule",   "cut",    "links",
-                                       "lanes",     "plan",        "checkpoint", "record", "keys",
-                                       "recompute", "offload",     NULL};
+    static const char *const keys[] = {
+        "model",    "data", "ring",      "train",   "loss",  "optimizer", "lr_schedule",
+        "schedule", "cut",  "links",     "lanes",   "sites", "plan",      "checkpoint",
+        "record",   "keys", "recompute", "offload", NULL};
     static const char *const needed[] = {"model", "data", "train", "optimizer", "schedule"};
     rp_err err;
     RP_TRY(rp_node_keys(root, keys));
@@ -541,6 +573,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(check_sections(out->root));
     RP_TRY(rp_runfile_read_train(arena, out->root, out));
     RP_TRY(rp_lanes_read(out->root, &out->lanes));
+    RP_TRY(rp_federated_read(out->root, &out->federated));
     RP_TRY(rp_runfile_read_ring(arena, out->root, out));
     RP_TRY(rp_runfile_read_plan(out->root, out));
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));
@@ -556,6 +589,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_node_default(out->root, "offload", "auto"));
     RP_TRY(check_lanes(out));
     RP_TRY(read_model_and_data(arena, out->root, out));
+    RP_TRY(check_federated(out));
     RP_TRY(take_share(out));
     out->inputs_auto = out->input_codec == RP_CODECS;
     RP_TRY(rp_codecs_choose_inputs(out->root, &out->data, &out->input_codec, &out->inputs_why));

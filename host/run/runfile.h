@@ -6,6 +6,7 @@
 #include "data/data.h"
 #include "link/link.h"
 #include "run/codecs.h"
+#include "run/federated.h"
 #include "run/freeze.h"
 #include "run/init.h"
 #include "run/lanes.h"
@@ -92,6 +93,7 @@ typedef struct {
     double codec_max_error;     /* largest relative L2 error that the controller accepts */
 
     rp_lanes_keys lanes;
+    rp_federated_keys federated;
     uint32_t epochs;
     uint64_t steps; /* of the whole run: the smaller of both bounds */
     uint64_t epoch_steps;

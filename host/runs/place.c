@@ -31,6 +31,11 @@ static const char *const names[] = {"model.yaml",
                                     "center.safetensors",
                                     "next-center.safetensors",
                                     "lane-[0-9]*",
+                                    "federation.json",
+                                    "state.safetensors",
+                                    "next-state.safetensors",
+                                    "rounds",
+                                    "sites",
                                     "now.json",
                                     NULL};
 

@@ -37,7 +37,8 @@ static bool is_there(const char *folder, const char *name) {
 bool rp_run_is_folder(const char *folder) {
     return is_there(folder, "identity.json") || is_there(folder, "controller.json") ||
            (is_there(folder, "run.yaml") &&
-            (is_there(folder, "plan.json") || is_there(folder, "lanes.json")));
+            (is_there(folder, "plan.json") || is_there(folder, "lanes.json") ||
+             is_there(folder, "federation.json")));
 }
 
 /* NULL: missing, or not a JSON object. */
@@ -62,7 +63,10 @@ static void take_text(const json_t *root, const char *key, char to[RP_RUN_NAME_B
 }
 
 static void take_plan(const char *folder, rp_run_state *out) {
-    json_t *plan = load(folder, is_there(folder, "lanes.json") ? "lanes.json" : "plan.json");
+    const char *name = is_there(folder, "lanes.json")        ? "lanes.json"
+                       : is_there(folder, "federation.json") ? "federation.json"
+                                                             : "plan.json";
+    json_t *plan = load(folder, name);
     const json_int_t steps = json_integer_value(json_object_get(plan, "steps"));
     take_text(plan, "model", out->model);
     take_text(plan, "schedule", out->schedule);

@@ -242,6 +242,7 @@ rp_err rp_sim_subject_open(const char *run_path, const char *const *set, uint32_
     *out = (rp_sim_subject){0};
     rp_arena_init(&out->arena, "subject", 0);
     RP_TRY(rp_runfile_read(&out->arena, run_path, set, set_count, &out->run));
+    RP_TRY(rp_federated_refuse(&out->run.federated, run_path));
     if (out->run.lanes.count > 0) {
         return rp_fail(RP_ERR_USAGE, "%s: lanes: a simulation has one ring: remove the key",
                        run_path);

@@ -260,6 +260,68 @@ static void add_delays(const page *p) {
     }
 }
 
+/* ---- sites ----------------------------------------------------------------------------------- */
+
+static double round_of(const rp_view_facts *facts) {
+    return facts->round;
+}
+
+static double members_of(const rp_view_facts *facts) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < facts->site_count; i++) {
+        count += facts->round > 0 && facts->site[i].last_round >= facts->round;
+    }
+    return facts->round > 0 ? count : (double)NAN;
+}
+
+static double site_loss_of(const rp_view_site *site) {
+    return site->loss;
+}
+
+static double site_samples_of(const rp_view_site *site) {
+    return site->samples;
+}
+
+static double site_round_of(const rp_view_site *site) {
+    return site->last_round;
+}
+
+static double site_late_of(const rp_view_site *site) {
+    return site->late;
+}
+
+static void add_sites(const page *p, const char *name, const char *type, const char *help,
+                      double (*value)(const rp_view_site *site)) {
+    begin(p, name, type, help);
+    for (uint32_t r = 0; r < p->count; r++) {
+        const rp_view_facts *facts = &p->facts[r];
+        for (uint32_t i = 0; i < facts->site_count; i++) {
+            add(p, name, p->run[r]->name, &(labels){{"site"}, {facts->site[i].name}},
+                value(&facts->site[i]));
+        }
+    }
+}
+
+static void add_round_bytes(const page *p) {
+    begin(p, "round_bytes_total", "counter", "Bytes of weights from and to the sites.");
+    for (uint32_t r = 0; r < p->count; r++) {
+        const char *run = p->run[r]->name;
+        add(p, "round_bytes_total", run, &(labels){{"direction"}, {"up"}}, p->facts[r].up_bytes);
+        add(p, "round_bytes_total", run, &(labels){{"direction"}, {"down"}},
+            p->facts[r].down_bytes);
+    }
+}
+
+static void add_federation(const page *p) {
+    add_each(p, "round", "gauge", "Newest round of a federated run.", round_of);
+    add_each(p, "round_sites", "gauge", "Sites that are averaged in it.", members_of);
+    add_round_bytes(p);
+    add_sites(p, "site_loss", "gauge", "Mean loss of a site in its newest round.", site_loss_of);
+    add_sites(p, "site_samples", "gauge", "Samples that a site has trained.", site_samples_of);
+    add_sites(p, "site_last_round", "gauge", "Newest round of a site.", site_round_of);
+    add_sites(p, "site_late_total", "counter", "Rounds for which a site was late.", site_late_of);
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 /* A run that went back repeats steps, and a counter must not fall. */
@@ -308,4 +370,5 @@ void rp_view_metrics(rp_view_run *const *run, const rp_view_facts *facts, uint32
     add_wires(&p, "wire_resent_total", "counter", "Messages sent again.", resent_of);
     add_wires(&p, "wire_resets_total", "counter", "Connections made again.", resets_of);
     add_delays(&p);
+    add_federation(&p);
 }

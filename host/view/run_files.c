@@ -304,6 +304,32 @@ fail:
     return err;
 }
 
+/* ---- federation.json ------------------------------------------------------------------------- */
+
+static rp_err read_sites(rp_arena *arena, const json_t *root, rp_view_facts *facts) {
+    const json_t *sites = json_object_get(root, "sites");
+    const size_t listed = json_array_size(sites);
+    const size_t count = listed < RP_VIEW_SITES_MAX ? listed : RP_VIEW_SITES_MAX;
+    rp_err err;
+    facts->round = real_of(root, "round");
+    facts->up_bytes = facts->down_bytes = count > 0 ? 0 : (double)NAN;
+    RP_TRY(RP_ARENA_NEW(arena, count + 1, &facts->site));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *from = json_array_get(sites, i);
+        rp_view_site *site = &facts->site[facts->site_count++];
+        const double round = real_of(from, "last_round");
+        RP_TRY(text_of(arena, json_object_get(from, "site"), &site->name));
+        site->loss = real_of(from, "loss");
+        site->samples = real_of(from, "samples");
+        site->late = real_of(from, "late");
+        site->last_round = round > 0 ? round : (double)NAN;
+        facts->up_bytes += real_of(from, "up_bytes");
+        facts->down_bytes += real_of(from, "down_bytes");
+    }
+fail:
+    return err;
+}
+
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 rp_err rp_view_read(rp_arena *arena, rp_view_run *run, rp_view_facts *out) {
@@ -311,6 +337,7 @@ rp_err rp_view_read(rp_arena *arena, rp_view_run *run, rp_view_facts *out) {
     json_t *plan = NULL;
     json_t *now = NULL;
     json_t *summary = NULL;
+    json_t *sites = NULL;
     bool active = false;
     rp_arena scratch; /* for the end of the log, which is not kept */
     rp_err err;
@@ -321,6 +348,8 @@ rp_err rp_view_read(rp_arena *arena, rp_view_run *run, rp_view_facts *out) {
         (void)rp_view_log_update(&run->log, path);
     }
     RP_TRY(rp_run_state_read(&scratch, run->folder, &out->state));
+    sites = load_in(run->folder, "federation.json");
+    RP_TRY(read_sites(arena, sites, out));
     plan = load_in(run->folder, "plan.json");
     now = load_now(run, &out->state, &active);
     const size_t boards = json_array_size(json_object_get(plan, "nodes")) +
@@ -341,6 +370,7 @@ fail:
     json_decref(plan);
     json_decref(now);
     json_decref(summary);
+    json_decref(sites);
     return err;
 }
 

@@ -5,7 +5,12 @@
 #include "runs/state.h"
 #include "view/log_totals.h"
 
-enum { RP_VIEW_NAME_BYTES = 256, RP_VIEW_BOARDS_MAX = 4096, RP_VIEW_OPS = 3 };
+enum {
+    RP_VIEW_NAME_BYTES = 256,
+    RP_VIEW_BOARDS_MAX = 4096,
+    RP_VIEW_SITES_MAX = 1024,
+    RP_VIEW_OPS = 3
+};
 
 /* A number that is NaN, and a text that is "", is unknown. */
 typedef struct {
@@ -23,6 +28,12 @@ typedef struct {
     const char *kind, *from, *to;
     double bytes, rate_bytes_s, use, busy_s, queue, resent, resets, delay_s[2];
 } rp_view_wire;
+
+/* A site of a federated run: sums over its rounds. */
+typedef struct {
+    const char *name;
+    double loss, samples, late, last_round;
+} rp_view_site;
 
 typedef struct {
     const char *folder;
@@ -42,6 +53,9 @@ typedef struct {
     uint32_t board_count, board_max;
     rp_view_wire *wire;
     uint32_t wire_count;
+    double round, up_bytes, down_bytes; /* of a federated run; NAN: another run */
+    rp_view_site *site;
+    uint32_t site_count;
 } rp_view_facts;
 
 /* Reads the files; what is missing or invalid is unknown. Updates run->log first. The texts of *out

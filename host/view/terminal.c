@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/printable.h"
@@ -107,8 +108,30 @@ static void add_wires(const rp_view_facts *facts, rp_view_text *out) {
     }
 }
 
+static void add_sites(const rp_view_facts *facts, rp_view_text *out) {
+    rp_view_add(out, "  %-14s  %10s  %10s  %10s  %10s\n", "SITE", "ROUND", "SAMPLES", "LOSS",
+                "LATE");
+    for (uint32_t i = 0; i < facts->site_count; i++) {
+        const rp_view_site *site = &facts->site[i];
+        const double value[] = {site->last_round, site->samples, site->loss, site->late};
+        add_cell(out, site->name, 14);
+        for (size_t k = 0; k < sizeof value / sizeof *value; k++) {
+            char text[32] = "-";
+            if (isfinite(value[k])) {
+                (void)snprintf(text, sizeof text, k == 2 ? "%.4f" : "%.0f", value[k]);
+            }
+            rp_view_add(out, "  %10s", text);
+        }
+        rp_view_add(out, "\n");
+    }
+}
+
 void rp_view_terminal(const rp_view_facts *facts, rp_view_text *out) {
     add_head(facts, out);
+    if (facts->site_count > 0) {
+        add_sites(facts, out);
+        return;
+    }
     add_boards(facts, out);
     add_wires(facts, out);
 }

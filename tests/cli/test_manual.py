@@ -104,6 +104,9 @@ MAPS = {
     "loss": "{kind: cross-entropy}",
     "ring.link": "{rate_mbit: 10}",
     "schedule": "{kind: async}",
+    "sites": "{split: split.json, rounds: 1}",
+    "sites.availability": "{trace: trace.json, seconds: 1}",
+    "sites.take": "{least: 1}",
     "schedule.advance": "{max_staleness: 8}",
     "train.init": "{from: first.safetensors}",
 }
@@ -203,6 +206,9 @@ class Manual(program.Case):
             for i, (name, key) in enumerate(keys.items(), 1)))
         self.key = keys["left"]
         self.run_file(self.run_text())
+        self.ringpipe("data", "split", "run.yaml", "--sites", "2", "--out", "split.json")
+        trace = {"active": [0], "inactive": [1], "finish_time": 1}
+        (self.dir / "trace.json").write_text(json.dumps({"site-0": trace, "site-1": trace}))
         out, _ = self.ringpipe("list", "--format", "json")
         registries = json.loads(out)
         self.kinds = {where: [kind["name"] for kind in registries[name]]
@@ -256,16 +262,17 @@ class Manual(program.Case):
 
     def sets(self, where, kind):
         """Assignments that make the run file have this map, of this kind."""
+        parts = where.split(".")
+        ways = [".".join(parts[:i]) for i in range(1, len(parts) + (not kind))]
+        above = [f"{way}={MAPS[way]}" for way in ways if way in MAPS]
         if not kind:
-            parts = where.split(".")
-            ways = [".".join(parts[:i]) for i in range(1, len(parts) + 1)]
-            return [f"{way}={MAPS[way]}" for way in ways if way in MAPS]
+            return above
         more = "lr: 0.1" if where == "optimizer" else NEEDED.get((where, kind), "")
         given = f"{'set' if where == 'data' else 'kind'}: {kind}" + (f", {more}" if more else "")
         model = MODELS.get(kind) if where == "data" else None
         model = [f"model={model}", "ring.boards=1", "cut=auto"] if model else []
         model += [f"loss={LOSSES[kind]}"] if where == "data" and kind in LOSSES else []
-        return model + [f"{where}={{{given}}}"] + ["cut=auto"] * (where == "schedule")
+        return above + model + [f"{where}={{{given}}}"] + ["cut=auto"] * (where == "schedule")
 
     def of_layer(self, kind, key, value):
         given = f"name: a, kind: {kind}, " + NEEDED.get(("layers", kind), "")
@@ -427,8 +434,8 @@ class Manual(program.Case):
         parts = re.findall(r"^(\w+): ?((?:.*\n)(?:[ #].*\n|\n)*)", text, re.M)
         sections = dict(SECTIONS, cut="auto")
         if not parts or not set(dict(parts)) <= {*sections, "loss", "lr_schedule", "links", "lanes",
-                                                 "plan", "checkpoint", "record", "recompute",
-                                                 "offload"}:
+                                                 "sites", "plan", "checkpoint", "record",
+                                                 "recompute", "offload"}:
             return  # another file's
         given = re.search(r"set: (\w+)", text)
         if given and given[1] in MODELS:

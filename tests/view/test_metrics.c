@@ -100,11 +100,35 @@ static void counters_do_not_fall(void **state) {
     expect_line(metrics_of(&run), "ringpipe_steps_total{run=\"a run\"} 14\n");
 }
 
+static void of_a_federated_run(void **state) {
+    rp_view_run run = run_here();
+    (void)state;
+    write_text("federation.json", "{\"round\": 7, \"sites\": ["
+                                  "{\"site\": \"a\", \"loss\": 0.5, \"samples\": 320, \"late\": 1,"
+                                  " \"last_round\": 7, \"up_bytes\": 100, \"down_bytes\": 200},"
+                                  "{\"site\": \"b\", \"loss\": null, \"samples\": 0, \"late\": 0,"
+                                  " \"last_round\": 0, \"up_bytes\": 10, \"down_bytes\": 20}]}");
+    const char *text = metrics_of(&run);
+    expect_line(text, "ringpipe_round{run=\"a run\"} 7\n");
+    expect_line(text, "ringpipe_round_sites{run=\"a run\"} 1\n");
+    expect_line(text, "ringpipe_round_bytes_total{run=\"a run\",direction=\"up\"} 110\n");
+    expect_line(text, "ringpipe_round_bytes_total{run=\"a run\",direction=\"down\"} 220\n");
+    expect_line(text, "ringpipe_site_loss{run=\"a run\",site=\"a\"} 0.5\n");
+    expect_line(text, "ringpipe_site_samples{run=\"a run\",site=\"b\"} 0\n");
+    expect_line(text, "ringpipe_site_last_round{run=\"a run\",site=\"a\"} 7\n");
+    expect_line(text, "ringpipe_site_late_total{run=\"a run\",site=\"a\"} 1\n");
+    assert_null(strstr(text, "ringpipe_site_loss{run=\"a run\",site=\"b\"")); /* unknown */
+    assert_null(strstr(text, "ringpipe_site_last_round{run=\"a run\",site=\"b\""));
+    assert_int_equal(unlink(in_folder("federation.json")), 0);
+    assert_null(strstr(metrics_of(&run), "ringpipe_round{")); /* another run */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_an_active_run),
         cmocka_unit_test(have_help_and_type),
         cmocka_unit_test(counters_do_not_fall),
+        cmocka_unit_test(of_a_federated_run),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -23,7 +23,30 @@ static void a_run_as_text(void **state) {
     assert_null(strstr(text.data, "nan"));
 }
 
+static void a_federated_run_as_text(void **state) {
+    rp_view_run run = run_here();
+    rp_view_facts facts;
+    rp_view_text text = {.arena = &arena};
+    (void)state;
+    write_text("federation.json",
+               "{\"round\": 7, \"sites\": ["
+               "{\"site\": \"a\\u001b[2J\", \"loss\": 0.5, \"samples\": 320, \"late\": 1,"
+               " \"last_round\": 7, \"up_bytes\": 1, \"down_bytes\": 1},"
+               "{\"site\": \"b\", \"loss\": null, \"samples\": 0, \"late\": 0,"
+               " \"last_round\": 0, \"up_bytes\": 1, \"down_bytes\": 1}]}");
+    expect_ok(rp_view_read(&arena, &run, &facts));
+    rp_view_terminal(&facts, &text);
+    expect_ok(text.err);
+    assert_null(strchr(text.data, '\033'));
+    assert_non_null(strstr(text.data, "7         320      0.5000           1\n"));
+    assert_non_null(
+        strstr(text.data, "  b                        -           0           -           0\n"));
+    assert_null(strstr(text.data, "BOARD"));
+    assert_null(strstr(text.data, "nan"));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_run_as_text)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_run_as_text),
+                                       cmocka_unit_test(a_federated_run_as_text)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

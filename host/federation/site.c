@@ -1,0 +1,157 @@
+/* A round of a site: `ringpipe round` as a child process, its result, and its end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "federation/federation_own.h"
+#include "sites/answer.h"
+
+enum { WORDS_MAX = 20, NUMBER_BYTES = 32 };
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+static void add_length(const rp_federated_keys *keys, char number[NUMBER_BYTES],
+                       const char **word) {
+    (void)snprintf(number, NUMBER_BYTES, "%u", keys->steps > 0 ? keys->steps : keys->epochs);
+    word[0] = keys->steps > 0 ? "--steps" : "--epochs";
+    word[1] = number;
+}
+
+/* A site of an elastic run goes on from weights of its own, once it has some. */
+static const char *weights_of(const rp_federation *f, const rp_site *site) {
+    return f->keys.rule.kind == RP_RULE_ELASTIC && access(site->own, F_OK) == 0 ? site->own
+                                                                                : f->center;
+}
+
+rp_err rp_member_start(const rp_federation *f, rp_site *site) {
+    char out[RP_FEDERATION_PATH];
+    char round[NUMBER_BYTES];
+    char length[NUMBER_BYTES];
+    const uint64_t number = f->round + 1;
+    const char *word[WORDS_MAX] = {"ringpipe", "round", site->run_yaml, "--quiet", "--in", NULL,
+                                   "--out",    out,     "--round",      round};
+    uint32_t count = 10;
+    int log;
+    rp_err err;
+    word[5] = weights_of(f, site);
+    rp_federation_name_round(f, number, site, out);
+    (void)snprintf(round, sizeof round, "%" PRIu64, number);
+    add_length(&f->keys, length, word + count);
+    count += 2;
+    if (f->options.keys) {
+        word[count++] = "--keys";
+        word[count++] = f->options.keys;
+    }
+    word[count] = NULL;
+    log = open(site->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+    err = log >= 0 ? rp_child_start(&site->child, NULL, word, (const int[3]){-1, log, log}, -1)
+                   : RP_ERR_IO;
+    if (err != RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: site %s cannot be started: %s", site->log, site->name,
+                      strerror(errno));
+    }
+    if (log >= 0) {
+        (void)close(log);
+    }
+    site->condition = err == RP_OK ? RP_SITE_TRAINS : site->condition;
+    site->trains = number;
+    return err;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+static bool take_whole(const json_t *object, const char *key, uint64_t *out) {
+    const json_t *value = json_object_get(object, key);
+    *out = json_is_integer(value) ? (uint64_t)json_integer_value(value) : 0;
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static double real_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static bool is_text(const json_t *object, const char *key, const char *wanted) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text && strcmp(text, wanted) == 0;
+}
+
+/* The weights of the steps are unknown with an anchor and momentum; only fednova needs them. */
+static bool has_steps_weight(const rp_federation *f, const rp_site_answer *answer) {
+    return f->keys.rule.kind != RP_RULE_FEDNOVA ||
+           (answer->steps_weight >= 0 && isfinite(answer->steps_weight));
+}
+
+static bool take_answer(const rp_federation *f, const json_t *root, const rp_site *site,
+                        rp_site_answer *out) {
+    const json_t *seconds = json_object_get(root, "seconds");
+    const json_t *before = json_object_get(root, "before");
+    uint64_t round;
+    out->accuracy = real_of(before, "accuracy");
+    out->before_loss = real_of(before, "loss");
+    out->partial = is_text(root, "status", "partial");
+    out->loss = real_of(json_object_get(root, "loss"), "mean");
+    out->steps_weight = real_of(root, "norm_a");
+    out->delta_norm = real_of(root, "delta_norm");
+    out->seconds = real_of(seconds, "start") + real_of(seconds, "train");
+    return take_whole(root, "round", &round) && round == site->trains &&
+           is_text(root, "site", site->name) && take_whole(root, "steps", &out->steps) &&
+           take_whole(root, "samples", &out->samples) && take_whole(root, "held", &out->held) &&
+           out->held > 0 && has_steps_weight(f, out) &&
+           (out->partial || is_text(root, "status", "finished"));
+}
+
+/* The weights are those of which round.json tells. */
+static rp_err check_weights(const json_t *root, const char *folder, uint64_t *bytes) {
+    char path[RP_FEDERATION_PATH + 32];
+    char digest[RP_SITES_DIGEST];
+    struct stat facts;
+    rp_err err;
+    (void)snprintf(path, sizeof path, "%s/weights.safetensors", folder);
+    RP_TRY(rp_sites_digest_file(path, digest));
+    if (!is_text(root, "out", digest)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: its digest is %s, not that of round.json", path, digest);
+    }
+    *bytes = stat(path, &facts) == 0 ? (uint64_t)facts.st_size : 0;
+fail:
+    return err;
+}
+
+rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) {
+    char folder[RP_FEDERATION_PATH];
+    json_t *root = NULL;
+    rp_err err;
+    rp_federation_name_round(f, site->trains, site, folder);
+    RP_TRY(rp_round_read_answer(folder, &root));
+    if (!root || !take_answer(f, root, site, &site->answer)) {
+        RP_TRY(rp_fail(RP_ERR_FORMAT,
+                       "%s/round.json: expected the result of round %" PRIu64 " of site %s", folder,
+                       site->trains, site->name));
+    }
+    RP_TRY(check_weights(root, folder, &site->answer.bytes));
+fail:
+    json_decref(root);
+    return err;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+rp_err rp_federation_stop(rp_federation *f, rp_err result, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(f->note, sizeof f->note, format, args);
+    va_end(args);
+    f->phase = RP_FEDERATION_STOP;
+    f->result = result;
+    for (uint32_t i = 0; i < f->sites; i++) {
+        rp_child_tell(&f->site[i].child, f->now_ns);
+    }
+    rp_child_tell(&f->scorer, f->now_ns);
+    return RP_OK;
+}
