@@ -305,8 +305,9 @@ class Sites(program.Case):
         self.assertEqual([late["site"] for late in self.events("a", "late")], ["site-2"])
         self.assertEqual([site["late"] for site in self.summary("a")["sites"]], [0, 0, 1])
         # All three are needed: the run says who is missing, and waits.
-        self.train("b", *self.sets(take="{least: 3, wait: 1}", rounds=1), "--set",
-                   "train.eval_epochs=0")
+        self.run_file(slow.replace("4000", "400"), "slow.yaml")
+        self.train("b", *self.sets(files="{site-2: slow.yaml}", take="{least: 3, wait: 1}",
+                                   rounds=1, at_once=3), "--set", "train.eval_epochs=0")
         missing = self.events("b", "missing")[0]
         self.assertEqual((missing["round"], missing["least"]), (1, 3))
         self.assertIn("site-2", missing["sites"])
