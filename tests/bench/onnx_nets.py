@@ -192,7 +192,7 @@ class SignalNet(nn.Module):
         self.depth, self.point = nn.Conv1d(8, 8, 3, padding=1, groups=8), nn.Conv1d(8, 8, 1)
         self.norm, self.act = nn.BatchNorm1d(8), nn.PReLU(8)
         self.gate = nn.Sequential(nn.AdaptiveAvgPool1d(1), nn.Conv1d(8, 8, 1), nn.Sigmoid())
-        self.pool = nn.AvgPool1d(3, 2, 1)
+        self.pool = nn.AvgPool1d(3, 2, 1, count_include_pad=False)
         self.up = nn.ConvTranspose1d(8, 6, 4, 2, 1)
         self.out = nn.Linear(6, 5)
 
