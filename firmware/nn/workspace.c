@@ -2,7 +2,7 @@
 
 enum { LISTS = 4 }; /* pairs of samples and implementation that are remembered */
 
-/* For one pair: bytes by layer, UNKNOWN where nobody asked yet. */
+/* For one pair: bytes by layer, UNKNOWN until they are computed. */
 typedef struct {
     uint32_t samples; /* 0: not used */
     uint32_t views;   /* lengths that the model had */

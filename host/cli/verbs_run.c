@@ -25,6 +25,7 @@
 #include "lanes/lanes.h"
 #include "planning/planfile.h"
 #include "ring/local.h"
+#include "run/form.h"
 #include "run/remarks.h"
 #include "run/runfile.h"
 #include "runs/place.h"
@@ -440,17 +441,15 @@ rp_err rp_verb_train(rp_arena *arena, const rp_cli_args *args) {
     if (args->dry_run) {
         return check_run(&options);
     }
-    bool sites;
-    bool lanes;
+    rp_run_form form;
     rp_err err;
-    RP_TRY(
-        rp_federation_is_asked_for(args->words.item[0], args->set.item, args->set.count, &sites));
-    if (sites) {
+    RP_TRY(rp_run_find_form(args->words.item[0], args->set.item, args->set.count, &form));
+    if (form == RP_FORM_SITES) {
         return rp_cli_run_sites(args, false);
     }
-    RP_TRY(rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes));
-    RP_TRY(list_damaged(lanes ? run_lanes(args, false) : run_controller(args, &options), args,
-                        options.resume ? options.resume : args->words.item[0]));
+    RP_TRY(list_damaged(form == RP_FORM_LANES ? run_lanes(args, false)
+                                              : run_controller(args, &options),
+                        args, options.resume ? options.resume : args->words.item[0]));
 fail:
     return err;
 }
@@ -459,16 +458,13 @@ fail:
 rp_err rp_verb_resume(rp_arena *arena, const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
     char *plan = NULL;
-    bool sites;
-    bool lanes;
+    rp_run_form form;
     rp_err err;
-    RP_TRY(
-        rp_federation_is_asked_for(args->words.item[0], args->set.item, args->set.count, &sites));
-    if (sites) {
+    RP_TRY(rp_run_find_form(args->words.item[0], args->set.item, args->set.count, &form));
+    if (form == RP_FORM_SITES) {
         return rp_cli_run_sites(args, true);
     }
-    RP_TRY(rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes));
-    if (lanes) {
+    if (form == RP_FORM_LANES) {
         return list_damaged(run_lanes(args, true), args, args->words.item[0]);
     }
     options.resume = args->words.item[0];

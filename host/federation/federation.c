@@ -21,38 +21,6 @@ static const int64_t LOOK_NS = RP_NS_PER_S;
 
 /* ---- the run file ---------------------------------------------------------------------------- */
 
-static rp_err has_sites(rp_arena *arena, const char *path, const char *const *set,
-                        uint32_t set_count, bool *yes) {
-    struct stat facts;
-    char *text;
-    rp_node *root;
-    rp_err err;
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-        RP_TRY(rp_arena_printf(arena, &text, "%s/run.yaml", path));
-        if (access(text, F_OK) != 0) {
-            return RP_OK;
-        }
-        path = text;
-    }
-    RP_TRY(rp_config_read_file(arena, path, &root));
-    for (uint32_t i = 0; i < set_count; i++) {
-        RP_TRY(rp_config_set(arena, root, set[i]));
-    }
-    *yes = rp_node_at(root, "sites") != NULL;
-fail:
-    return err;
-}
-
-rp_err rp_federation_is_asked_for(const char *path, const char *const *set, uint32_t set_count,
-                                  bool *yes) {
-    rp_arena arena;
-    *yes = false;
-    rp_arena_init(&arena, "run", 0);
-    const rp_err err = has_sites(&arena, path, set, set_count, yes);
-    rp_arena_finish(&arena);
-    return err;
-}
-
 static rp_err check_size(const rp_runfile *run, uint32_t sites, uint32_t size) {
     const rp_federated_keys *keys = &run->federated;
     const rp_node *at = rp_node_at(run->root, "sites");

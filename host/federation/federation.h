@@ -37,11 +37,6 @@ typedef struct {
 
 typedef struct rp_federation rp_federation;
 
-/* Whether the run file, or that of the folder, has sites. errors those of rp_config_read_file()
- * and of rp_config_set() */
-rp_err rp_federation_is_asked_for(const char *path, const char *const *set, uint32_t set_count,
-                                  bool *yes) RP_MUST_CHECK;
-
 /* Bytes that a round moves, before it begins. */
 typedef struct {
     uint32_t sites, members; /* of the split file; in a round */

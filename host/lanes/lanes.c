@@ -23,42 +23,6 @@ static const int64_t LOOK_NS = RP_NS_PER_S;
 
 /* ---- the run file ---------------------------------------------------------------------------- */
 
-/* `path`: of a run or of a lane; both have the same keys. Errors in the file are reported later,
- * when all of it is read. */
-static rp_err is_run_of_lanes(rp_arena *arena, const char *path, const char *const *set,
-                              uint32_t set_count, bool *yes) {
-    struct stat facts;
-    char *text;
-    rp_node *root;
-    rp_lanes_keys keys;
-    rp_err err;
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-        RP_TRY(rp_arena_printf(arena, &text, "%s/run.yaml", path));
-        if (access(text, F_OK) != 0) {
-            return RP_OK;
-        }
-        path = text;
-    }
-    RP_TRY(rp_config_read_file(arena, path, &root));
-    for (uint32_t i = 0; i < set_count; i++) {
-        RP_TRY(rp_config_set(arena, root, set[i]));
-    }
-    RP_TRY(rp_lanes_read(root, &keys));
-    *yes = keys.count > 0 && keys.own == RP_LANE_NONE;
-fail:
-    return err;
-}
-
-rp_err rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t set_count,
-                              bool *yes) {
-    rp_arena arena;
-    *yes = false;
-    rp_arena_init(&arena, "run", 0);
-    const rp_err err = is_run_of_lanes(&arena, path, set, set_count, yes);
-    rp_arena_finish(&arena);
-    return err;
-}
-
 static rp_err write_files(rp_lanes *lanes, rp_runfile *run) {
     char *model;
     char *data;

@@ -36,11 +36,6 @@ typedef struct {
 
 typedef struct rp_lanes rp_lanes;
 
-/* Whether the run file, or that of the folder, has lanes.
- * errors those of rp_config_read_file(), of rp_config_set() and of the key `lanes` */
-rp_err rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t set_count,
-                              bool *yes) RP_MUST_CHECK;
-
 /* Reads and checks the run file as each lane will; starts nothing.
  * errors USAGE, SHAPE, IO, FORMAT: exit code 2 */
 rp_err rp_lanes_open(const rp_clock *clock, const rp_lanes_options *options,

@@ -92,7 +92,7 @@ static double find_base(const rp_onnx_value *cosines, const rp_onnx_value *sines
 
 /* ---- the pattern ----------------------------------------------------------------------------- */
 
-/* Input `i` of the sum is x cos; the other input is the turned x times sin. */
+/* Input `i` of the sum is x cos(a); the other input is rotate(x) sin(a). */
 static rp_err match_sum(const rp_onnx_visit *sum, uint32_t i, rp_onnx_rotary *out,
                         const rp_onnx_view **x) {
     rp_onnx_visit straight;

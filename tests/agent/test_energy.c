@@ -1,56 +1,26 @@
 /* Energy from mocked files of the kernel, with the time as an argument. */
 #include "agent/energy.h"
 
-#include <ftw.h>
-#include <inttypes.h>
-#include <unistd.h>
+#include "folder.h"
 
-#include "base/clock.h"
-#include "base/folders.h"
-#include "expect.h"
-
-static char root[64];
 static rp_energy energy;
 
-static int make_root(void **state) {
-    (void)state;
-    (void)snprintf(root, sizeof root, "/tmp/rp-energy-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
+static void put(const char *directory, const char *name, const char *text) {
+    char path[256];
+    (void)snprintf(path, sizeof path, "sys/class/%s/%s", directory, name);
+    (void)write_text(path, text);
 }
 
-static int drop(const char *path, const struct stat *status, int type, struct FTW *place) {
-    (void)status;
-    (void)type;
-    (void)place;
-    return remove(path);
-}
-
-static int drop_root(void **state) {
-    (void)state;
-    return nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static void put(const char *folder, const char *name, const char *text) {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/sys/class/%s", root, folder);
-    expect_ok(rp_folders_make(path, 0755));
-    (void)snprintf(path, sizeof path, "%s/sys/class/%s/%s", root, folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void put_number(const char *folder, const char *name, double value) {
+static void put_number(const char *directory, const char *name, double value) {
     char text[32];
     (void)snprintf(text, sizeof text, "%.0f\n", value);
-    put(folder, name, text);
+    put(directory, name, text);
 }
 
-static void put_domain(const char *folder, const char *name, double range, double micro) {
-    put(folder, "name", name);
-    put_number(folder, "max_energy_range_uj", range);
-    put_number(folder, "energy_uj", micro);
+static void put_domain(const char *directory, const char *name, double range, double micro) {
+    put(directory, "name", name);
+    put_number(directory, "max_energy_range_uj", range);
+    put_number(directory, "energy_uj", micro);
 }
 
 static int64_t at_s(double seconds) {
@@ -59,7 +29,7 @@ static int64_t at_s(double seconds) {
 
 static void nothing_is_known_without_files(void **state) {
     (void)state;
-    rp_energy_open(&energy, root);
+    rp_energy_open(&energy, folder);
     rp_energy_begin(&energy, at_s(100));
     for (int i = 1; i < 20; i++) {
         rp_energy_step(&energy, at_s(100 + i));
@@ -77,7 +47,7 @@ static void counters_are_summed(void **state) {
     put_domain("powercap/intel-rapl:1", "package-1\n", 1e6 * 262143, 0);
     put_domain("powercap/intel-rapl-mmio:0", "package-0\n", 1e6 * 262143, 1e6 * 262140);
     put("hwmon/hwmon0", "power1_input", "99000000\n"); /* not used */
-    rp_energy_open(&energy, root);
+    rp_energy_open(&energy, folder);
     assert_int_equal(energy.counter_count, 3);
     rp_energy_begin(&energy, at_s(7));
     for (int i = 1; i <= 60; i++) {
@@ -100,7 +70,7 @@ static void the_platform_has_all_parts(void **state) {
     (void)state;
     put_domain("powercap/intel-rapl:0", "package-0\n", 1e12, 0);
     put_domain("powercap/intel-rapl:1", "psys\n", 1e12, 0);
-    rp_energy_open(&energy, root);
+    rp_energy_open(&energy, folder);
     assert_int_equal(energy.counter_count, 1);
     rp_energy_begin(&energy, at_s(1));
     put_number("powercap/intel-rapl:0", "energy_uj", 5e6);
@@ -121,7 +91,7 @@ static void power_is_integrated(void **state) {
     put_number(monitor, "curr1_input", 1000);
     put_number(monitor, "in2_input", 5000);
     put_number(monitor, "curr2_input", 300);
-    rp_energy_open(&energy, root);
+    rp_energy_open(&energy, folder);
     rp_energy_begin(&energy, at_s(1));
     expect_close(energy.watts, 5, 1e-12, 0);
     for (int i = 1; i <= 20; i++) {
@@ -143,10 +113,10 @@ static void power_is_integrated(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_is_known_without_files, make_root, drop_root),
-        cmocka_unit_test_setup_teardown(counters_are_summed, make_root, drop_root),
-        cmocka_unit_test_setup_teardown(the_platform_has_all_parts, make_root, drop_root),
-        cmocka_unit_test_setup_teardown(power_is_integrated, make_root, drop_root),
+        cmocka_unit_test_setup_teardown(nothing_is_known_without_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(counters_are_summed, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_platform_has_all_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(power_is_integrated, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,49 +1,10 @@
 #include "agent/sensors.h"
 
-#include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/folders.h"
-#include "expect.h"
-
-static char root[64];
-
-static int make_root(void **state) {
-    (void)state;
-    (void)snprintf(root, sizeof root, "/tmp/rp-sensors-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int drop(const char *path, const struct stat *status, int type, struct FTW *place) {
-    (void)status;
-    (void)type;
-    (void)place;
-    return remove(path);
-}
-
-static int drop_root(void **state) {
-    (void)state;
-    return nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* A file below the made-up root. */
-static void put(const char *name, const char *text) {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/%s", root, name);
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    expect_ok(rp_folders_make(path, 0755));
-    *slash = '/';
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
+#include "folder.h"
 
 static rp_sensors look(void) {
     rp_sensors sensors;
-    rp_sensors_read(root, NULL, &sensors);
+    rp_sensors_read(folder, NULL, &sensors);
     return sensors;
 }
 
@@ -64,17 +25,18 @@ static void an_empty_system_has_nothing(void **state) {
 
 static void the_hottest_zone_counts(void **state) {
     (void)state;
-    put("sys/class/thermal/thermal_zone0/temp", "45200\n");
-    put("sys/class/thermal/thermal_zone1/temp", "61234\n");
-    put("sys/class/thermal/thermal_zone1/trip_point_0_type", "passive\n");
-    put("sys/class/thermal/thermal_zone1/trip_point_0_temp", "70000\n");
-    put("sys/class/thermal/thermal_zone1/trip_point_1_type", "critical\n");
-    put("sys/class/thermal/thermal_zone1/trip_point_1_temp", "85000\n");
-    put("sys/class/thermal/thermal_zone2/temp", "-274000\n"); /* no such sensor */
-    put("sys/class/thermal/thermal_zone3/temp", "0\n");       /* off */
-    put("sys/class/thermal/thermal_zone4/temp", "warm\n");
-    put("sys/class/thermal/thermal_zone5/temp", "99000 or so\n");
-    put("sys/class/hwmon/hwmon0/temp1_input", "99000\n"); /* not asked where there are zones */
+    (void)write_text("sys/class/thermal/thermal_zone0/temp", "45200\n");
+    (void)write_text("sys/class/thermal/thermal_zone1/temp", "61234\n");
+    (void)write_text("sys/class/thermal/thermal_zone1/trip_point_0_type", "passive\n");
+    (void)write_text("sys/class/thermal/thermal_zone1/trip_point_0_temp", "70000\n");
+    (void)write_text("sys/class/thermal/thermal_zone1/trip_point_1_type", "critical\n");
+    (void)write_text("sys/class/thermal/thermal_zone1/trip_point_1_temp", "85000\n");
+    (void)write_text("sys/class/thermal/thermal_zone2/temp", "-274000\n"); /* no such sensor */
+    (void)write_text("sys/class/thermal/thermal_zone3/temp", "0\n");       /* off */
+    (void)write_text("sys/class/thermal/thermal_zone4/temp", "warm\n");
+    (void)write_text("sys/class/thermal/thermal_zone5/temp", "99000 or so\n");
+    (void)write_text("sys/class/hwmon/hwmon0/temp1_input",
+                     "99000\n"); /* not asked where there are zones */
     const rp_sensors sensors = look();
     expect_reading(&sensors, RP_READING_TEMPERATURE, 61.234);
     expect_reading(&sensors, RP_READING_CRITICAL, 85);
@@ -83,21 +45,21 @@ static void the_hottest_zone_counts(void **state) {
 
 static void monitors_have_heat_and_power(void **state) {
     (void)state;
-    put("sys/class/hwmon/hwmon0/temp1_input", "38000\n");
-    put("sys/class/hwmon/hwmon0/temp2_input", "41500\n");
-    put("sys/class/hwmon/hwmon1/name", "ina3221\n"); /* of a Jetson */
-    put("sys/class/hwmon/hwmon1/in1_input", "5040\n");
-    put("sys/class/hwmon/hwmon1/curr1_input", "1200\n");
-    put("sys/class/hwmon/hwmon1/in2_input", "5000\n");
-    put("sys/class/hwmon/hwmon1/curr2_input", "400\n");
-    put("sys/class/hwmon/hwmon2/name", "other\n"); /* whose channels are no pairs */
-    put("sys/class/hwmon/hwmon2/in1_input", "12000\n");
-    put("sys/class/hwmon/hwmon2/curr1_input", "9000\n");
+    (void)write_text("sys/class/hwmon/hwmon0/temp1_input", "38000\n");
+    (void)write_text("sys/class/hwmon/hwmon0/temp2_input", "41500\n");
+    (void)write_text("sys/class/hwmon/hwmon1/name", "ina3221\n"); /* of a Jetson */
+    (void)write_text("sys/class/hwmon/hwmon1/in1_input", "5040\n");
+    (void)write_text("sys/class/hwmon/hwmon1/curr1_input", "1200\n");
+    (void)write_text("sys/class/hwmon/hwmon1/in2_input", "5000\n");
+    (void)write_text("sys/class/hwmon/hwmon1/curr2_input", "400\n");
+    (void)write_text("sys/class/hwmon/hwmon2/name", "other\n"); /* whose channels are no pairs */
+    (void)write_text("sys/class/hwmon/hwmon2/in1_input", "12000\n");
+    (void)write_text("sys/class/hwmon/hwmon2/curr1_input", "9000\n");
     rp_sensors sensors = look();
     expect_reading(&sensors, RP_READING_TEMPERATURE, 41.5);
     assert_false(sensors.known[RP_READING_CRITICAL]);
     expect_reading(&sensors, RP_READING_POWER, 6.048);
-    put("sys/class/hwmon/hwmon3/power1_input", "7250000\n");
+    (void)write_text("sys/class/hwmon/hwmon3/power1_input", "7250000\n");
     sensors = look();
     expect_reading(&sensors, RP_READING_POWER, 7.25);
 }
@@ -105,40 +67,40 @@ static void monitors_have_heat_and_power(void **state) {
 static void a_firmware_says_why_it_throttles(void **state) {
     (void)state;
     static const char word[] = "sys/devices/platform/soc/soc:firmware/get_throttled";
-    put(word, "0\n");
+    (void)write_text(word, "0\n");
     rp_sensors sensors = look();
     expect_reading(&sensors, RP_READING_THROTTLED, 0);
     expect_reading(&sensors, RP_READING_WAS_THROTTLED, 0);
-    put(word, "50005\n"); /* voltage and throttled, now and before */
+    (void)write_text(word, "50005\n"); /* voltage and throttled, now and before */
     sensors = look();
     expect_reading(&sensors, RP_READING_THROTTLED, RP_THROTTLED_VOLTAGE | RP_THROTTLED_HEAT);
     expect_reading(&sensors, RP_READING_WAS_THROTTLED, RP_THROTTLED_VOLTAGE | RP_THROTTLED_HEAT);
-    put(word, "e0002\n");
+    (void)write_text(word, "e0002\n");
     sensors = look();
     expect_reading(&sensors, RP_READING_THROTTLED, RP_THROTTLED_CLOCK);
     expect_reading(&sensors, RP_READING_WAS_THROTTLED, RP_THROTTLED_CLOCK | RP_THROTTLED_HEAT);
-    put(word, "fffffffff0000\n");
+    (void)write_text(word, "fffffffff0000\n");
     sensors = look();
     assert_false(sensors.known[RP_READING_THROTTLED]);
 }
 
 static void others_tell_of_throttling_too(void **state) {
     (void)state;
-    put("sys/class/thermal/cooling_device0/type", "pwm-fan\n");
-    put("sys/class/thermal/cooling_device0/cur_state", "3\n");
+    (void)write_text("sys/class/thermal/cooling_device0/type", "pwm-fan\n");
+    (void)write_text("sys/class/thermal/cooling_device0/cur_state", "3\n");
     rp_sensors sensors = look();
     assert_false(sensors.known[RP_READING_THROTTLED]); /* a fan slows nothing down */
-    put("sys/class/thermal/cooling_device1/type", "cpufreq-cpu0\n");
-    put("sys/class/thermal/cooling_device1/cur_state", "0\n");
+    (void)write_text("sys/class/thermal/cooling_device1/type", "cpufreq-cpu0\n");
+    (void)write_text("sys/class/thermal/cooling_device1/cur_state", "0\n");
     sensors = look();
     expect_reading(&sensors, RP_READING_THROTTLED, 0);
-    put("sys/class/thermal/cooling_device1/cur_state", "2\n");
-    put("sys/class/hwmon/hwmon4/name", "rpi_volt\n");
-    put("sys/class/hwmon/hwmon4/in0_lcrit_alarm", "1\n");
-    put("sys/class/hwmon/hwmon5/name", "soctherm_oc\n");
-    put("sys/class/hwmon/hwmon5/oc1_event_cnt", "0\n");
-    put("sys/class/hwmon/hwmon5/oc3_event_cnt", "17\n");
-    put("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "5\n");
+    (void)write_text("sys/class/thermal/cooling_device1/cur_state", "2\n");
+    (void)write_text("sys/class/hwmon/hwmon4/name", "rpi_volt\n");
+    (void)write_text("sys/class/hwmon/hwmon4/in0_lcrit_alarm", "1\n");
+    (void)write_text("sys/class/hwmon/hwmon5/name", "soctherm_oc\n");
+    (void)write_text("sys/class/hwmon/hwmon5/oc1_event_cnt", "0\n");
+    (void)write_text("sys/class/hwmon/hwmon5/oc3_event_cnt", "17\n");
+    (void)write_text("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "5\n");
     sensors = look();
     expect_reading(&sensors, RP_READING_THROTTLED,
                    RP_THROTTLED_CLOCK | RP_THROTTLED_HEAT | RP_THROTTLED_VOLTAGE);
@@ -147,21 +109,22 @@ static void others_tell_of_throttling_too(void **state) {
 
 static void clocks_memory_and_names(void **state) {
     (void)state;
-    put("sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "1500000\n");
-    put("sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq", "1800000\n");
-    put("sys/devices/system/cpu/cpufreq/policy4/scaling_cur_freq", "408000\n");
-    put("sys/devices/system/cpu/cpufreq/policy4/cpuinfo_max_freq", "2400000\n");
-    put("sys/class/devfreq/fb000000.gpu/cur_freq", "800000000\n");
-    put("sys/class/devfreq/dmc/cur_freq", "2112000000\n");
-    put("proc/meminfo", "MemTotal:        7957080 kB\nMemFree:          100 kB\n"
-                        "MemAvailable:    1234567 kB\n");
-    put("proc/uptime", "90061.25 300000.00\n");
-    put("proc/loadavg", "1.75 1.00 0.50 2/300 4711\n");
-    put("proc/sys/kernel/osrelease", "6.6.31+rpt-rpi-2712\n");
-    put("etc/os-release",
+    (void)write_text("sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "1500000\n");
+    (void)write_text("sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq", "1800000\n");
+    (void)write_text("sys/devices/system/cpu/cpufreq/policy4/scaling_cur_freq", "408000\n");
+    (void)write_text("sys/devices/system/cpu/cpufreq/policy4/cpuinfo_max_freq", "2400000\n");
+    (void)write_text("sys/class/devfreq/fb000000.gpu/cur_freq", "800000000\n");
+    (void)write_text("sys/class/devfreq/dmc/cur_freq", "2112000000\n");
+    (void)write_text("proc/meminfo", "MemTotal:        7957080 kB\nMemFree:          100 kB\n"
+                                     "MemAvailable:    1234567 kB\n");
+    (void)write_text("proc/uptime", "90061.25 300000.00\n");
+    (void)write_text("proc/loadavg", "1.75 1.00 0.50 2/300 4711\n");
+    (void)write_text("proc/sys/kernel/osrelease", "6.6.31+rpt-rpi-2712\n");
+    (void)write_text(
+        "etc/os-release",
         "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\n");
     rp_sensors sensors;
-    rp_sensors_read(root, root, &sensors);
+    rp_sensors_read(folder, folder, &sensors);
     expect_reading(&sensors, RP_READING_CLOCK, 1.5e9);
     expect_reading(&sensors, RP_READING_CLOCK_MAX, 2.4e9);
     expect_reading(&sensors, RP_READING_DEVICE_CLOCK, 8e8);
@@ -181,13 +144,13 @@ static void nonsense_is_not_known(void **state) {
     char much[8192];
     memset(much, '9', sizeof much);
     much[sizeof much - 1] = '\0';
-    put("proc/meminfo", "MemTotal:");
-    put("proc/uptime", "-5 x\n");
-    put("proc/loadavg", "");
-    put("sys/class/thermal/thermal_zone0/temp", much);
-    put("sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "<unknown>\n");
-    put("etc/os-release", "PRETTY_NAME=");
-    put("proc/sys/kernel/osrelease", much);
+    (void)write_text("proc/meminfo", "MemTotal:");
+    (void)write_text("proc/uptime", "-5 x\n");
+    (void)write_text("proc/loadavg", "");
+    (void)write_text("sys/class/thermal/thermal_zone0/temp", much);
+    (void)write_text("sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "<unknown>\n");
+    (void)write_text("etc/os-release", "PRETTY_NAME=");
+    (void)write_text("proc/sys/kernel/osrelease", much);
     const rp_sensors sensors = look();
     for (uint32_t what = 0; what < RP_READINGS; what++) {
         assert_false(sensors.known[what]);
@@ -197,7 +160,7 @@ static void nonsense_is_not_known(void **state) {
 }
 
 int main(void) {
-#define in_a_root(test) cmocka_unit_test_setup_teardown(test, make_root, drop_root)
+#define in_a_root(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
         in_a_root(an_empty_system_has_nothing),   in_a_root(the_hottest_zone_counts),
         in_a_root(monitors_have_heat_and_power),  in_a_root(a_firmware_says_why_it_throttles),
