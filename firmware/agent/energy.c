@@ -5,13 +5,13 @@
 
 #include "base/clock.h"
 
-static const int64_t EVERY_NS = RP_NS_PER_S;
 static const int64_t GAP_NS = 10 * RP_NS_PER_S;
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-static bool read_counter(rp_energy_counter *counter, double *micro) {
-    return rp_kernel_number(counter->folder, "energy_uj", 10, micro) && *micro >= 0;
+static double read_counter(const rp_energy_counter *counter) {
+    double micro;
+    return rp_kernel_number(counter->folder, "energy_uj", 10, &micro) ? micro : -1;
 }
 
 static void add_counter(rp_energy *energy, const char *folder) {
@@ -20,9 +20,10 @@ static void add_counter(rp_energy *energy, const char *folder) {
         return;
     }
     (void)snprintf(counter->folder, sizeof counter->folder, "%s", folder);
+    counter->last_uj = read_counter(counter);
     energy->counter_count +=
         rp_kernel_number(folder, "max_energy_range_uj", 10, &counter->range_uj) &&
-        read_counter(counter, &counter->last_uj);
+        counter->last_uj >= 0;
 }
 
 /* The whole platform. */
@@ -57,29 +58,26 @@ void rp_energy_open(rp_energy *energy, const char *root) {
     }
 }
 
-/* Joules since the last reading; false: a counter cannot be read. */
-static bool read_counters(rp_energy *energy, double *joules) {
-    *joules = 0;
+/* Joules since the last reading, of the counters that could be read both times. */
+static double read_counters(rp_energy *energy) {
+    double joules = 0;
     for (uint32_t i = 0; i < energy->counter_count; i++) {
         rp_energy_counter *counter = &energy->counter[i];
-        double micro;
-        if (!read_counter(counter, &micro)) {
-            return false;
-        }
-        const double over = micro < counter->last_uj ? counter->range_uj : 0;
-        *joules += (micro - counter->last_uj + over) * 1e-6;
+        const double last = counter->last_uj;
+        const double micro = read_counter(counter);
+        const double over = micro < last ? counter->range_uj : 0;
+        joules += micro >= 0 && last >= 0 ? (micro - last + over) * 1e-6 : 0;
         counter->last_uj = micro;
     }
-    return true;
+    return joules;
 }
 
 /* ---- readings -------------------------------------------------------------------------------- */
 
 static void take_counters(rp_energy *energy, double passed_s, bool counts) {
-    double joules;
-    const bool good = read_counters(energy, &joules);
-    energy->watts = good && counts && passed_s > 0 ? joules / passed_s : 0;
-    energy->joules += good && counts ? joules : 0;
+    const double joules = read_counters(energy);
+    energy->watts = counts && passed_s > 0 ? joules / passed_s : 0;
+    energy->joules += counts ? joules : 0;
 }
 
 static void take_power(rp_energy *energy, double passed_s, bool counts) {
@@ -107,9 +105,6 @@ void rp_energy_begin(rp_energy *energy, int64_t now_ns) {
     energy->joules = 0;
 }
 
-void rp_energy_step(rp_energy *energy, int64_t now_ns) {
-    const bool some = energy->counter_count > 0 || energy->power.folder[0];
-    if (some && now_ns - energy->read_ns >= EVERY_NS) {
-        read_now(energy, now_ns, true);
-    }
+void rp_energy_read(rp_energy *energy, int64_t now_ns) {
+    read_now(energy, now_ns, true);
 }

@@ -1,6 +1,6 @@
 /* The energy that a board has drawn while it has a run: from the counters of /sys/class/powercap
- * (psys, or else the packages and their memory), or else from its power, read once a second.
- * Between two readings of power it changes linearly; a gap of more than 10 s does not count. */
+ * (psys, or else the packages and their memory), which only root can read on most systems, or else
+ * from its power. Between two readings of power it changes linearly; a gap of more than 10 s does not count. */
 #ifndef RP_AGENT_ENERGY_H
 #define RP_AGENT_ENERGY_H
 
@@ -13,7 +13,7 @@ enum { RP_ENERGY_COUNTERS_MAX = 16 };
 typedef struct {
     char folder[RP_KERNEL_PATH_BYTES]; /* of powercap */
     double range_uj;                   /* after which it begins from 0 */
-    double last_uj;
+    double last_uj;                    /* below 0: it could not be read */
 } rp_energy_counter;
 
 /* Owned by the caller; it allocates nothing. */
@@ -30,7 +30,7 @@ typedef struct {
 void rp_energy_open(rp_energy *energy, const char *root);
 /* Counts from 0 again. */
 void rp_energy_begin(rp_energy *energy, int64_t now_ns);
-/* Reads and adds, if the last reading is at least a second old. */
-void rp_energy_step(rp_energy *energy, int64_t now_ns);
+/* Reads and adds. Power that cannot be read counts from its next reading on; so does a counter. */
+void rp_energy_read(rp_energy *energy, int64_t now_ns);
 
 #endif

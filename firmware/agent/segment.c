@@ -3,6 +3,8 @@
 
 #include "agent/agent_own.h"
 
+static const int64_t SENSORS_NS = RP_NS_PER_S; /* time from one reading to the next */
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
 /* Energy counts from the first segment of an assignment on. */
@@ -14,13 +16,11 @@ static void begin_energy(rp_agent *agent) {
     }
 }
 
-static void step_energy(rp_agent *agent) {
-    const int64_t before_ns = agent->energy.read_ns;
-    if (!agent->run->counts_energy) {
-        return;
-    }
-    rp_energy_step(&agent->energy, rp_clock_now_ns(agent->clock));
-    if (agent->energy.read_ns != before_ns) {
+/* For the next report. `least_ns`: age of the last reading from which on it is read again. */
+static void read_sensors(rp_agent *agent, int64_t least_ns) {
+    const int64_t now_ns = rp_clock_now_ns(agent->clock);
+    if (agent->run->counts_energy && now_ns - agent->energy.read_ns >= least_ns) {
+        rp_energy_read(&agent->energy, now_ns);
         agent->sensors = (rp_Trace){.heat_c = (float)rp_sensors_heat(rp_agent_system_root(agent)),
                                     .power_w = (float)agent->energy.watts,
                                     .energy_j = agent->energy.joules};
@@ -103,6 +103,7 @@ static rp_err finish_segment(rp_agent *agent) {
     if (told != RP_OK) {
         return told;
     }
+    read_sensors(agent, 1);
     rp_Frame frame = {
         .which_body = RP_KIND_FINISHED,
         .body.finished = {.busy_ns = facts.busy_ns,
@@ -111,6 +112,7 @@ static rp_err finish_segment(rp_agent *agent) {
                           .device_bytes_max =
                               agent->device ? rp_device_used_bytes_max(agent->device) : 0,
                           .in_flight_bytes = rp_runner_in_flight_bytes(run->runner),
+                          .energy_j = agent->sensors.energy_j,
                           .ledger = ledger.digest,
                           .ledger_samples = ledger.samples}};
     for (uint32_t h = 0; h < run->held_count; h++) {
@@ -134,7 +136,7 @@ rp_err rp_agent_run_round(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_err err;
     RP_TRY(rp_agent_step_links(agent));
-    step_energy(agent);
+    read_sensors(agent, SENSORS_NS);
     if (agent->state == RP_AGENT_RUNNING) {
         bool active;
         RP_TRY(rp_runner_step(run->runner, &active));

@@ -64,6 +64,14 @@ static void visit_zone(const char *zone, const char *name, void *context) {
     }
 }
 
+static void visit_zone_heat(const char *zone, const char *name, void *context) {
+    double milli;
+    (void)name;
+    if (rp_kernel_number(zone, "temp", 10, &milli) && is_temperature(milli)) {
+        note_largest(context, RP_READING_TEMPERATURE, milli * 1e-3);
+    }
+}
+
 static void visit_monitor_heat(const char *folder, const char *name, void *context) {
     rp_sensors *out = context;
     (void)name;
@@ -245,7 +253,10 @@ static void read_names(const char *root, rp_sensors *out) {
 
 double rp_sensors_heat(const char *root) {
     rp_sensors all = {0};
-    rp_kernel_each(root, "sys/class/thermal", "thermal_zone", &all, visit_zone);
+    rp_kernel_each(root, "sys/class/thermal", "thermal_zone", &all, visit_zone_heat);
+    if (!all.known[RP_READING_TEMPERATURE]) {
+        rp_kernel_each(root, "sys/class/hwmon", "hwmon", &all, visit_monitor_heat);
+    }
     return all.known[RP_READING_TEMPERATURE] ? all.value[RP_READING_TEMPERATURE] : 0;
 }
 

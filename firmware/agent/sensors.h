@@ -20,7 +20,7 @@ typedef struct {
  * the readings, and the bits of throttling: wire/frame.h. `folder`: whose disk is reported; it is
  * not relative to `root`; NULL: none. */
 void rp_sensors_read(const char *root, const char *folder, rp_sensors *out);
-/* Degrees Celsius of the hottest zone of /sys/class/thermal; 0: unknown. */
+/* Its temperature alone, which takes fewer files; 0: unknown. */
 double rp_sensors_heat(const char *root);
 
 #endif

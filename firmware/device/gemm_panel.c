@@ -72,8 +72,8 @@ static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
 }
 
 /* The product as executed: C = A * B, or its transpose if the sum is divided and B is the smaller
- * operand. A is packed in memory and B on the fly, so A should be the smaller one; `finish` adds
- * the parts of a divided sum and can transpose at no cost. */
+ * operand. A may be packed in memory, and B is packed on the fly, so A should be the smaller one;
+ * `finish` adds the parts of a divided sum and can transpose at no cost. */
 typedef struct {
     rp_mat c, a, b;
     rp_epilogue epilogue;

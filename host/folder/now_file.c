@@ -83,17 +83,17 @@ static json_t *make_board(const rp_now_file *file, const rp_now_board *board, de
     for (uint32_t i = 0; i < RP_NOW_OPS; i++) {
         sums.reals[i] = board->op_s[i];
     }
-    sums.reals[RP_NOW_OPS] = isfinite(board->idle_s) ? board->idle_s : 0;
-    sums.reals[RP_NOW_OPS + 1] = board->energy_j;
+    sums.reals[RP_NOW_IDLE] = isfinite(board->idle_s) ? board->idle_s : 0;
+    sums.reals[RP_NOW_ENERGY] = board->energy_j;
     rp_now_totals_add(file->totals, &key, &sums);
     json_t *ops = json_object();
     for (uint32_t i = 0; i < RP_NOW_OPS; i++) {
         put_real(ops, rp_now_op_name((rp_now_op)i), sums.reals[i], good);
     }
     rp_json_put(object, "op_s", ops, good);
-    put_real(object, "idle_s", sums.reals[RP_NOW_OPS], good);
-    if (sums.reals[RP_NOW_OPS + 1] > 0) {
-        put_real(object, "energy_j", sums.reals[RP_NOW_OPS + 1], good);
+    put_real(object, "idle_s", sums.reals[RP_NOW_IDLE], good);
+    if (sums.reals[RP_NOW_ENERGY] > 0) {
+        put_real(object, "energy_j", sums.reals[RP_NOW_ENERGY], good);
     }
     return object;
 }

@@ -25,11 +25,9 @@ struct rp_now_totals {
     uint32_t next; /* after the row of the last search: the order of calls hardly changes */
 };
 
-/* Names in now.json. */
-/* of op_s, then of the board */
+/* Names in now.json: of op_s, and from RP_NOW_IDLE on of the board. */
 static const char *const board_reals[RP_NOW_REALS] = {"forward", "backward", "update", "idle_s",
                                                       "energy_j"};
-enum { OF_OPS = 3 };
 static const char *const counts[RP_NOW_COUNTS] = {"bytes", "resent", "resets"};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -158,7 +156,7 @@ static void read_board(rp_now_totals *totals, const json_t *from) {
     const json_t *ops = json_object_get(from, "op_s");
     total_row *row = row_of(totals, &key);
     for (uint32_t i = 0; row && i < RP_NOW_REALS; i++) {
-        row->before.reals[i] = read_real(i < OF_OPS ? ops : from, board_reals[i]);
+        row->before.reals[i] = read_real(i < RP_NOW_IDLE ? ops : from, board_reals[i]);
     }
 }
 

@@ -7,7 +7,8 @@
 
 #include "base/arena.h"
 
-enum { RP_NOW_REALS = 5, RP_NOW_COUNTS = 3 };
+/* Sums of a board: seconds by op, then these. Those of a wire: its busy seconds first. */
+enum { RP_NOW_IDLE = 3, RP_NOW_ENERGY, RP_NOW_REALS, RP_NOW_COUNTS = 3 };
 
 typedef struct {
     double reals[RP_NOW_REALS]; /* seconds and joules, finite, not negative */

@@ -280,6 +280,19 @@ static rp_err note_trained(const rp_onnx_visit *visit, const char *name) {
                                name);
 }
 
+/* A number that a script export lists like a weight. */
+static rp_err note_constant(const rp_onnx_visit *visit, const rp_onnx_value *value) {
+    const rp_onnx_graph *graph = visit->graph;
+    const char *name = rp_onnx_weight_name(graph, value);
+    if (!name || graph->names || graph->model->signature) {
+        return RP_OK;
+    }
+    return rp_onnx_add_finding(graph->notes, "assumed",
+                               "%s is one number and a constant; --names trains it if it is a "
+                               "parameter",
+                               name);
+}
+
 /* Elements of a constant, or of an initialiser, whose name is that of a module if it is trained. */
 static rp_err read_still(const rp_onnx_visit *visit, const rp_onnx_value *value,
                          const rp_onnx_view *view, uint32_t skip, uint32_t *layer, bool *done) {
@@ -302,6 +315,7 @@ static rp_err read_still(const rp_onnx_visit *visit, const rp_onnx_value *value,
         RP_TRY(note_trained(visit, model->tensor[tensor].name));
         return emit_still(visit, "parameter", shape, view, layer, done);
     }
+    RP_TRY(note_constant(visit, value));
     RP_TRY(emit_constant(visit, value, view, shape, layer, done));
 fail:
     return err;

@@ -21,7 +21,7 @@ typedef enum {
 typedef struct {
     rp_onnx_state state;
     bool whole; /* integers or booleans, otherwise floats */
-    bool named; /* an initialiser that a list says is a parameter, so never a constant */
+    bool named; /* an initialiser that a list says is a parameter */
     /* A value of CONST, or one that a node computes, is the leaf of its own view. NULL: UNKNOWN. */
     const rp_onnx_view *view;
     uint32_t node;       /* that gives it; RP_ONNX_NONE for inputs and initialisers */

@@ -175,12 +175,8 @@ fail:
 
 /* A script export does not say whether an initialiser with one number is a parameter. */
 static rp_err note_number(const rp_onnx_visit *visit, uint32_t i) {
-    const rp_onnx_value *value = rp_onnx_in(visit, i);
-    const rp_onnx_model *model = visit->graph->model;
-    const uint32_t leaf =
-        value->state == RP_ONNX_PARAM ? rp_onnx_view_only_leaf(value->view) : RP_ONNX_NONE;
-    const char *name = leaf != RP_ONNX_NONE ? model->tensor[model->tensor_of[leaf]].name : NULL;
-    return !name || rp_onnx_name_is_made_up(name)
+    const char *name = rp_onnx_weight_name(visit->graph, rp_onnx_in(visit, i));
+    return !name
                ? RP_OK
                : rp_onnx_add_finding(visit->graph->notes, "assumed",
                                      "%s is the number 1 and left out; --names trains it if it is "

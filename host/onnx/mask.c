@@ -97,7 +97,7 @@ static bool fits(rp_onnx_graph *graph, const mask_of *m, bool causal, int64_t hi
 }
 
 /* The only id that hides the first key from the last query, of the small ones and of some ends of
- * vocabularies; -1: none does, or several do. */
+ * vocabularies; -1: none of the small ones does, or several ids do. */
 static int64_t find_hidden(rp_onnx_graph *graph, const mask_of *m) {
     static const int64_t ends[] = {255, 256, 30522, 32000, 50256, 50257, 65535};
     const uint64_t index = (m->rows - 1) * m->keys;

@@ -40,6 +40,14 @@ bool rp_onnx_name_is_made_up(const char *name) {
     return strstr(name, "::") || strncmp(name, "val_", 4) == 0 || strncmp(name, "_val_", 5) == 0;
 }
 
+const char *rp_onnx_weight_name(const rp_onnx_graph *graph, const rp_onnx_value *value) {
+    const rp_onnx_model *model = graph->model;
+    const uint32_t leaf =
+        value && value->state == RP_ONNX_PARAM ? rp_onnx_view_only_leaf(value->view) : RP_ONNX_NONE;
+    const char *name = leaf != RP_ONNX_NONE ? model->tensor[model->tensor_of[leaf]].name : NULL;
+    return name && !rp_onnx_name_is_made_up(name) ? name : NULL;
+}
+
 /* Characters that a name cannot have become `.` between parts of a path, or `_`. */
 static void clean_name(const char *name, char *out, size_t room) {
     static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";

@@ -13,5 +13,8 @@ rp_err rp_onnx_name_layers(rp_onnx_graph *graph, bool accept_folded,
 
 /* Whether an exporter made the name of an initialiser up, because it computed the values. */
 bool rp_onnx_name_is_made_up(const char *name);
+/* The name of the only initialiser whose elements a value has, if it may be trained and no exporter
+ * made the name up; otherwise NULL. `value` may be NULL. */
+const char *rp_onnx_weight_name(const rp_onnx_graph *graph, const rp_onnx_value *value);
 
 #endif

@@ -116,11 +116,19 @@ const rp_onnx_op *rp_onnx_op_find(const char *name) {
     return NULL;
 }
 
-bool rp_onnx_is_standard(const rp_onnx_node *node) {
-    const rp_onnx_op *op = node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
-    bool good = op && node->input_count <= op->inputs_max;
+const rp_onnx_op *rp_onnx_op_of(const rp_onnx_node *node) {
+    return node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
+}
+
+bool rp_onnx_has_inputs(const rp_onnx_node *node, const rp_onnx_op *op) {
+    bool good = node->input_count <= op->inputs_max;
     for (uint32_t i = 0; good && i < op->inputs_min; i++) {
         good = i < node->input_count && node->input[i] != RP_ONNX_NONE;
     }
     return good;
+}
+
+bool rp_onnx_is_standard(const rp_onnx_node *node) {
+    const rp_onnx_op *op = rp_onnx_op_of(node);
+    return op && rp_onnx_has_inputs(node, op);
 }

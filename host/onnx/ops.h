@@ -19,6 +19,10 @@ typedef struct {
 
 /* NULL: no operator with this name is known. */
 const rp_onnx_op *rp_onnx_op_find(const char *name);
+/* The same for a node, which may be of another domain or contain a graph: NULL then. */
+const rp_onnx_op *rp_onnx_op_of(const rp_onnx_node *node);
+/* Whether inputs up to inputs_min exist, and at most inputs_max. */
+bool rp_onnx_has_inputs(const rp_onnx_node *node, const rp_onnx_op *op);
 /* Whether the node is an operator of the table with as many inputs as it takes. Patterns use no
  * other node: one of another domain can have the same name. */
 bool rp_onnx_is_standard(const rp_onnx_node *node);

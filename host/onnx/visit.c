@@ -27,33 +27,38 @@ static inputs count_inputs(const rp_onnx_visit *visit) {
     return sum;
 }
 
-/* Inputs up to inputs_min are there. */
-static bool has_inputs(const rp_onnx_visit *visit, const rp_onnx_op *op) {
-    bool good = visit->node->input_count <= op->inputs_max;
-    for (uint32_t i = 0; i < op->inputs_min; i++) {
-        good = good && rp_onnx_in(visit, i);
+/* Computes with initialisers as constants. They are constants for this node only: a layer that
+ * reads one of them trains it, before or after this node. */
+static rp_err fold_with_params(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *done) {
+    rp_onnx_graph *graph = visit->graph;
+    const rp_onnx_node *node = visit->node;
+    rp_onnx_value *before;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(graph->arena, (size_t)node->input_count + 1, &before));
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const rp_onnx_value *in = rp_onnx_in(visit, i);
+        before[i] = in ? *in : (rp_onnx_value){.state = RP_ONNX_UNKNOWN};
     }
-    return good;
-}
-
-/* Initialisers that are computed with before they reach a layer are constants. */
-static rp_err read_params_as_constants(const rp_onnx_visit *visit) {
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < visit->node->input_count && err == RP_OK; i++) {
-        err = rp_onnx_fold_param(visit, i);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        RP_TRY(rp_onnx_fold_param(visit, i));
     }
+    if (count_inputs(visit).params == 0) {
+        RP_TRY(op->fold(visit, done));
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (rp_onnx_in(visit, i)) {
+            graph->value[node->input[i]] = before[i];
+        }
+    }
+fail:
     return err;
 }
 
 /* A weight with the name of a module that is only computed with is not trained. */
 static rp_err note_folded(const rp_onnx_visit *visit) {
-    const rp_onnx_model *model = visit->graph->model;
     for (uint32_t i = 0; i < visit->node->input_count; i++) {
-        const rp_onnx_value *in = rp_onnx_in(visit, i);
-        const uint32_t leaf =
-            in && in->state == RP_ONNX_PARAM ? rp_onnx_view_only_leaf(in->view) : RP_ONNX_NONE;
-        const char *name = leaf != RP_ONNX_NONE ? model->tensor[model->tensor_of[leaf]].name : NULL;
-        if (name && !rp_onnx_name_is_made_up(name)) {
+        const char *name = rp_onnx_weight_name(visit->graph, rp_onnx_in(visit, i));
+        if (name) {
             return rp_onnx_add_finding(visit->graph->notes, "assumed",
                                        "%s of %s is a constant there, because %s computes with it "
                                        "before a layer reads it",
@@ -68,9 +73,8 @@ static rp_err try_fold(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *d
     rp_err err = RP_OK;
     if (op->fold && count_inputs(visit).params > 0) {
         RP_TRY(note_folded(visit));
-        RP_TRY(read_params_as_constants(visit));
-    }
-    if (op->fold && count_inputs(visit).params == 0) {
+        RP_TRY(fold_with_params(visit, op, done));
+    } else if (op->fold) {
         RP_TRY(op->fold(visit, done));
     }
     if (!*done && !visit->graph->why[visit->index]) {
@@ -116,7 +120,7 @@ fail:
 static rp_err visit_known(const rp_onnx_visit *visit, const rp_onnx_op *op, bool *done) {
     const inputs in = count_inputs(visit);
     rp_err err = RP_OK;
-    if (!has_inputs(visit, op)) {
+    if (!rp_onnx_has_inputs(visit->node, op)) {
         return rp_onnx_refuse(visit, "it has an unexpected number of inputs");
     }
     if (in.unknown > 0) {
@@ -168,7 +172,7 @@ static rp_err visit_node(rp_onnx_graph *graph, uint32_t index) {
     const rp_onnx_visit visit = {
         .graph = graph, .node = &graph->model->node[index], .index = index};
     const rp_onnx_node *node = visit.node;
-    const rp_onnx_op *op = node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
+    const rp_onnx_op *op = rp_onnx_op_of(node);
     bool done = false;
     rp_err err = RP_OK;
     graph->refused[index] = false;
@@ -323,7 +327,7 @@ fail:
 /* Whether the node arranges a value that has changed. Its own value then refers to the old one. */
 static bool is_outdated(const rp_onnx_graph *graph, uint32_t index, const bool *changed) {
     const rp_onnx_node *node = &graph->model->node[index];
-    const rp_onnx_op *op = node->domain[0] || node->has_graph ? NULL : rp_onnx_op_find(node->op);
+    const rp_onnx_op *op = rp_onnx_op_of(node);
     bool outdated = false;
     if (!op || !op->arrange || node->output_count == 0 || node->output[0] == RP_ONNX_NONE ||
         graph->value[node->output[0]].layer != RP_ONNX_NONE) {

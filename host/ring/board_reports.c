@@ -6,6 +6,7 @@
 
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,10 +15,16 @@ static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 static const uint32_t KERNELS_MAX = 1 << 20;
 static const uint64_t COUNT_MAX = UINT64_C(1)
                                   << 52; /* in a segment, so that sums do not overflow */
+static const double ENERGY_MAX_J = 1e12;
 
 /* A number that no board can have counts as 0, which means unknown. */
 static uint64_t bound_value(uint64_t said, uint64_t most) {
     return said <= most ? said : 0;
+}
+
+/* 0: unknown, or not possible. */
+static double bound_real(double value, double least, double most) {
+    return value >= least && value <= most ? value : 0;
 }
 
 /* ---- greeting -------------------------------------------------------------------------------- */
@@ -266,10 +273,11 @@ void rp_ring_take_facts(rp_ring *ring, uint32_t place, const rp_Finished *report
     rp_board_state *board = &ring->board[place];
     const rp_board_facts *before = &board->facts_before;
     rp_board_facts *facts = &board->facts;
-    const double energy_j = facts->energy_j;
+    const double traced_j = facts->energy_j;
     RP_ASSERT(place < ring->count);
     *facts = *before;
-    facts->energy_j = energy_j;
+    facts->energy_j =
+        fmax(traced_j, before->energy_j + bound_real(report->energy_j, 0, ENERGY_MAX_J));
     facts->busy_ns += (int64_t)bound_value((uint64_t)report->busy_ns, COUNT_MAX);
     facts->microbatches += bound_value(report->microbatches, COUNT_MAX);
     facts->flash_bytes += bound_value(report->flash_bytes, BYTES_MAX);
@@ -287,18 +295,14 @@ void rp_ring_take_facts(rp_ring *ring, uint32_t place, const rp_Finished *report
     take_host_links(board, report);
 }
 
-/* 0: unknown, or not possible. */
-static double bound_real(double value, double least, double most) {
-    return value >= least && value <= most ? value : 0;
-}
-
 void rp_ring_take_sensors(rp_ring *ring, uint32_t board, const rp_Trace *report) {
     rp_board_state *state = &ring->board[board];
     RP_ASSERT(board < ring->count);
     state->sensors = (rp_board_sensors){.heat_c = bound_real((double)report->heat_c, -60, 200),
                                         .power_w = bound_real((double)report->power_w, 0, 1e5),
                                         .told_ns = ring->now_ns};
-    state->facts.energy_j = state->facts_before.energy_j + bound_real(report->energy_j, 0, 1e12);
+    state->facts.energy_j =
+        state->facts_before.energy_j + bound_real(report->energy_j, 0, ENERGY_MAX_J);
 }
 
 void rp_ring_rewind_facts(rp_ring *ring, uint32_t board, uint64_t microbatches) {

@@ -62,7 +62,8 @@ typedef struct {
  * are in `arena`. errors MEMORY; USAGE: the folder is not a run any more */
 rp_err rp_view_read(rp_arena *arena, rp_view_run *run, rp_view_facts *out) RP_MUST_CHECK;
 
-/* A number that changes when a file that rp_view_read() reads is replaced or grows. */
+/* A number that changes when now.json, controller.json, summary.json or plan.json is replaced, or
+ * log.jsonl grows. */
 uint64_t rp_view_stamp(const rp_view_run *run);
 
 #endif

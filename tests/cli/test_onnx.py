@@ -278,6 +278,35 @@ class Options(Files):
                                    self.dir / "n.safetensors", "--names",
                                    self.dir / "none.safetensors"))
 
+    def test_weights_that_are_also_computed_with(self):
+        """A layer trains them whether it comes before the other node or after it."""
+        nodes = [onnx.node("MatMul", ["x", "fc.weight"], ["h"], name="/fc/MatMul"),
+                 onnx.node("Mul", ["fc.weight", "two"], ["w2"], name="/Mul"),
+                 onnx.node("MatMul", ["h", "w2"], ["y"], name="/out/MatMul")]
+        found = []
+        for order in ((0, 1, 2), (1, 0, 2)):
+            path = self.write(onnx.model(
+                [nodes[i] for i in order],
+                [onnx.tensor("fc.weight", (4, 4), range(16)), onnx.tensor("two", (), [2.0])],
+                [onnx.value("x", ("batch", 4))], [onnx.value("y", ("batch", 4))]))
+            out, _ = self.convert(path, "--format", "json")
+            found.append(json.loads(out))
+            self.assertEqual(found[-1]["parameters"], 16)
+            self.assertIn("fc.weight of /Mul is a constant there", json.dumps(found[-1]))
+            (self.dir / "net.yaml").unlink()
+            (self.dir / "net.safetensors").unlink()
+        self.assertEqual(*found)
+
+    def test_one_number(self):
+        """A script export does not say whether it is a parameter."""
+        path = self.write(onnx.model(
+            [onnx.node("MatMul", ["x", "fc.weight"], ["h"], name="/fc/MatMul"),
+             onnx.node("Mul", ["h", "scale"], ["y"], name="/Mul")],
+            [onnx.tensor("fc.weight", (4, 4), range(16)), onnx.tensor("scale", (), [1.5])],
+            [onnx.value("x", ("batch", 4))], [onnx.value("y", ("batch", 4))]))
+        self.assertIn("scale is one number and a constant; --names trains it if it is a parameter",
+                      self.convert(path)[0])
+
     def tied(self):
         """Two linear layers that have one weight."""
         return onnx.model(

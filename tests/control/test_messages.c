@@ -300,7 +300,7 @@ static void sensors_of_boards(void **state) {
     rp_message trace = {.frame = {.which_body = RP_KIND_TRACE,
                                   .body.trace = {.heat_c = 61, .power_w = 7.5f, .energy_j = 30}},
                         .part_count = 1};
-    const rp_message end = {.frame = {.which_body = RP_KIND_FINISHED}};
+    rp_message end = {.frame = {.which_body = RP_KIND_FINISHED}};
     open_ring(NULL);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
     rp_board_state *board = &ring.c->ring.board[0];
@@ -311,6 +311,12 @@ static void sensors_of_boards(void **state) {
     expect_close(board->facts.energy_j, 130, 0, 0);
     rp_ring_take_facts(&ring.c->ring, 0, &end.frame.body.finished);
     expect_close(board->facts.energy_j, 130, 0, 0);
+    end.frame.body.finished.energy_j = 34.5;
+    rp_ring_take_facts(&ring.c->ring, 0, &end.frame.body.finished);
+    expect_close(board->facts.energy_j, 134.5, 0, 0);
+    end.frame.body.finished.energy_j = NAN;
+    rp_ring_take_facts(&ring.c->ring, 0, &end.frame.body.finished);
+    expect_close(board->facts.energy_j, 134.5, 0, 0);
     trace.frame.body.trace = (rp_Trace){.heat_c = NAN, .power_w = -1, .energy_j = INFINITY};
     expect_ok(rp_accept_message(ring.c, 0, &trace));
     assert_true(board->sensors.heat_c == 0 && board->sensors.power_w == 0);
