@@ -1,6 +1,7 @@
 /* The energy that a board has drawn while it has a run: from the counters of /sys/class/powercap
  * (psys, or else the packages and their memory), which only root can read on most systems, or else
- * from its power. Between two readings of power it changes linearly; a gap of more than 10 s does not count. */
+ * from its power. Between two readings of power it changes linearly; a gap of more than 10 s does
+ * not count. */
 #ifndef RP_AGENT_ENERGY_H
 #define RP_AGENT_ENERGY_H
 
