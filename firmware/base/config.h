@@ -131,7 +131,7 @@ rp_err rp_node_fail(const rp_node *node, const char *format, ...) RP_PRINTF(2, 3
 rp_err rp_config_write(const rp_node *node, FILE *file) RP_MUST_CHECK;
 /* Like rp_config_write(), with noted defaults after the given keys, in read order. */
 rp_err rp_config_write_whole(const rp_node *node, FILE *file) RP_MUST_CHECK;
-/* Writes the tree with rp_config_write() to a file, which is replaced as a whole or not at all.
+/* Writes the tree with rp_config_write_whole() to a file, which is replaced whole or not at all.
  * errors  IO */
 rp_err rp_config_replace(const rp_node *node, const char *path) RP_MUST_CHECK;
 /* Like rp_config_write(), into a text in the arena. */

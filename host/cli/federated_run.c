@@ -73,10 +73,13 @@ fail:
 
 void rp_cli_print_cost(const rp_runfile *run, const rp_federation_cost *cost) {
     const double mb = (double)cost->weights_bytes * cost->members / 1e6;
-    (void)printf("sites: %u of %u in a round, rule %s; a round moves %.1f MB to them and %.1f MB "
-                 "back, %" PRIu64 " bytes for each; %u rounds: %.1f MB each way\n",
-                 cost->members, cost->sites, rp_rule_name(run->federated.rule.kind), mb, mb,
-                 cost->weights_bytes, run->federated.rounds, mb * run->federated.rounds);
+    const rp_federated_keys *keys = &run->federated;
+    (void)printf(
+        "sites: %u of %u in a round of %u %s, rule %s; a round moves %.1f MB to them and %.1f MB "
+        "back, %" PRIu64 " bytes for each; %u rounds: %.1f MB each way\n",
+        cost->members, cost->sites, keys->steps > 0 ? keys->steps : keys->epochs,
+        keys->steps > 0 ? "steps" : "epochs", rp_rule_name(keys->rule.kind), mb, mb,
+        cost->weights_bytes, keys->rounds, mb * keys->rounds);
 }
 
 json_t *rp_cli_describe_cost(const rp_federation_cost *cost) {

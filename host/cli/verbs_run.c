@@ -288,10 +288,14 @@ static void print_tied(const rp_model *model) {
 static void print_checked(const rp_runfile *run) {
     const rp_data *data = &run->data;
     const size_t parameters = rp_model_tensor_count(run->model, RP_PARAM_TRAINED);
-    (void)printf("checked: %s, %zu parameters, schedule %s on %u stage%s, %" PRIu64
-                 " steps over %u samples\n",
-                 run->model_name, parameters, run->method.kind->name, run->stages,
-                 run->stages == 1 ? "" : "s", run->steps, data->count[RP_SPLIT_TRAIN]);
+    (void)printf("checked: %s, %zu parameters, schedule %s on %u stage%s", run->model_name,
+                 parameters, run->method.kind->name, run->stages, run->stages == 1 ? "" : "s");
+    if (run->federated.given) {
+        (void)printf("\n");
+    } else {
+        (void)printf(", %" PRIu64 " steps over %u samples\n", run->steps,
+                     data->count[RP_SPLIT_TRAIN]);
+    }
     (void)printf("data: %u training, %u validation, %u test samples, all of them read\n",
                  data->count[RP_SPLIT_TRAIN], data->count[RP_SPLIT_VALIDATION],
                  data->count[RP_SPLIT_TEST]);

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "base/replace.h"
 #include "base/shell.h"
 #include "data/describe.h"
 #include "federation/sample.h"
+#include "federation/site_files.h"
 #include "lanes/average.h"
 #include "run/paths.h"
 #include "run/remarks.h"
@@ -97,7 +99,8 @@ rp_err rp_federation_find_cost(rp_arena *arena, const rp_runfile *run, rp_federa
         out->weights_bytes +=
             param->owner == p && param->role != RP_PARAM_SCRATCH ? param->count * sizeof(float) : 0;
     }
-    err = check_size(run, out->sites, out->members);
+    RP_TRY(check_size(run, out->sites, out->members));
+    err = rp_site_files_check(run, &list);
 fail:
     return err;
 }
@@ -142,7 +145,8 @@ fail:
 }
 
 /* A resume with other settings begins the open round again, because part of it was trained with the
- * former ones. */
+ * former ones. run.yaml is the last file that has the settings, so a kill before it changes
+ * nothing. */
 static rp_err write_files(rp_federation *f, rp_runfile *run) {
     char *data;
     rp_err err;
@@ -151,10 +155,16 @@ static rp_err write_files(rp_federation *f, rp_runfile *run) {
     RP_TRY(rp_paths_make_absolute(&f->arena, run->root));
     RP_TRY(rp_config_replace(run->model_root, f->model_yaml));
     RP_TRY(rp_data_describe(&run->data, data));
-    RP_TRY(rp_config_replace(run->root, f->run_yaml));
-    RP_TRY(rp_federation_write_sites(f, run));
     RP_TRY(f->options.set_count > 0 ? rp_federation_remove_round(f, f->round + 1) : RP_OK);
-    RP_TRY(access(f->center, F_OK) == 0 ? RP_OK : rp_federation_begin_center(run, f->center));
+    RP_TRY(rp_config_replace(run->root, f->next_run));
+    RP_TRY(rp_federation_write_sites(f));
+    if (rename(f->next_run, f->run_yaml) != 0) {
+        return rp_fail(RP_ERR_IO, "%s: %s", f->run_yaml, strerror(errno));
+    }
+    RP_TRY(rp_replace_sync_folder(f->run_yaml));
+    RP_TRY(f->round == 0 && access(f->center, F_OK) != 0
+               ? rp_federation_begin_center(run, f->center)
+               : RP_OK);
     err = rp_federation_write_journal(f);
 fail:
     return err;
@@ -197,7 +207,8 @@ static rp_err begin_run(rp_federation *f) {
         return RP_OK;
     }
     (void)unlink(f->summary); /* from an earlier start */
-    f->phase = f->round >= f->keys.rounds ? RP_FEDERATION_EVALUATE : RP_FEDERATION_WORK;
+    const bool due = rp_federation_is_to_be_scored(f) && f->scored != f->round;
+    f->phase = due || f->round >= f->keys.rounds ? RP_FEDERATION_EVALUATE : RP_FEDERATION_WORK;
     return f->options.resume
                ? rp_federation_log_event(
                      f, &(rp_run_event){.kind = RP_EVENT_LANES_RESUMED, .round = f->round})
@@ -271,19 +282,20 @@ static rp_err start_scorer(rp_federation *f) {
     if (log >= 0) {
         (void)close(log);
     }
-    f->scored = f->round;
     return err;
 }
 
-static void take_score(rp_federation *f) {
+static rp_err take_score(rp_federation *f) {
     json_t *root = json_load_file(f->scores, 0, NULL);
     json_decref(f->score);
     f->score = json_incref(json_object_get(root, "eval"));
     json_decref(root);
+    f->scored = f->round;
     if (f->score) {
         rp_federation_log_score(f);
     }
     (void)unlink(f->scores);
+    return rp_federation_write_journal(f);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -319,7 +331,8 @@ fail:
 
 static rp_err step_evaluation(rp_federation *f) {
     int code = 0;
-    const bool needed = f->has_test && (f->scored != f->round || f->scorer.pid > 0);
+    rp_err err;
+    const bool needed = f->has_test && f->scored != f->round;
     if (needed && f->scorer.pid == 0) {
         return start_scorer(f);
     }
@@ -333,13 +346,15 @@ static rp_err step_evaluation(rp_federation *f) {
                                       "the centre could not be evaluated (exit %d); see %.300s",
                                       code, f->eval_log);
         }
-        take_score(f);
+        RP_TRY(take_score(f));
     }
     if (f->round >= f->keys.rounds) {
         return end_run(f);
     }
     f->phase = RP_FEDERATION_WORK;
     return RP_OK;
+fail:
+    return err;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */

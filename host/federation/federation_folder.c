@@ -10,6 +10,7 @@
 
 #include "base/folders.h"
 #include "federation/federation_own.h"
+#include "federation/site_files.h"
 #include "run/paths.h"
 #include "runs/owner.h"
 #include "runs/place.h"
@@ -32,6 +33,18 @@ static rp_err remove_tree(const char *path) {
                : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
+/* Removes the folder of an open round in one step, so that no kill leaves a part of it. */
+static rp_err discard(const rp_federation *f, const char *path) {
+    rp_err err;
+    RP_TRY(remove_tree(f->discarded));
+    if (rename(path, f->discarded) != 0 && errno != ENOENT) {
+        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    err = remove_tree(f->discarded);
+fail:
+    return err;
+}
+
 /* ---- taking it ------------------------------------------------------------------------------- */
 
 static rp_err name_folder(rp_federation *f) {
@@ -47,17 +60,18 @@ fail:
 }
 
 static rp_err name_site(rp_federation *f, rp_site *site) {
+    /* No site's name begins with a point. */
     const struct {
         char **to;
-        const char *ending;
-    } files[] = {{&site->run_yaml, "yaml"},
-                 {&site->log, "log"},
-                 {&site->own, "safetensors"},
-                 {&site->next_own, "next.safetensors"}};
+        const char *start, *ending;
+    } files[] = {{&site->run_yaml, "", "yaml"},
+                 {&site->log, "", "log"},
+                 {&site->own, "", "safetensors"},
+                 {&site->next_own, ".next-", "safetensors"}};
     rp_err err = RP_OK;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        RP_TRY(rp_arena_printf(&f->arena, files[i].to, "%s/sites/%s.%s", f->folder, site->name,
-                               files[i].ending));
+        RP_TRY(rp_arena_printf(&f->arena, files[i].to, "%s/sites/%s%s.%s", f->folder,
+                               files[i].start, site->name, files[i].ending));
     }
 fail:
     return err;
@@ -68,18 +82,13 @@ static rp_err name_files(rp_federation *f) {
         char **to;
         const char *name;
     } files[] = {
-        {&f->run_yaml, "run.yaml"},
-        {&f->model_yaml, "model.yaml"},
-        {&f->journal, "federation.json"},
-        {&f->center, "center.safetensors"},
-        {&f->next_center, "next-center.safetensors"},
-        {&f->state, "state.safetensors"},
-        {&f->next_state, "next-state.safetensors"},
-        {&f->weights, "weights.safetensors"},
-        {&f->scores, "scores.json"},
-        {&f->summary, "summary.json"},
-        {&f->log_path, "log.jsonl"},
-        {&f->eval_log, "eval.log"},
+        {&f->run_yaml, "run.yaml"},           {&f->next_run, ".next-run.yaml"},
+        {&f->model_yaml, "model.yaml"},       {&f->journal, "federation.json"},
+        {&f->center, "center.safetensors"},   {&f->next_center, "next-center.safetensors"},
+        {&f->state, "state.safetensors"},     {&f->next_state, "next-state.safetensors"},
+        {&f->weights, "weights.safetensors"}, {&f->scores, "scores.json"},
+        {&f->summary, "summary.json"},        {&f->log_path, "log.jsonl"},
+        {&f->eval_log, "eval.log"},           {&f->discarded, ".discarded"},
     };
     rp_err err = RP_OK;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -116,6 +125,7 @@ rp_err rp_federation_take_folder(rp_federation *f) {
     f->owns_folder = true;
     RP_TRY(rp_arena_printf(&f->arena, &sites, "%s/sites", f->folder));
     RP_TRY(rp_folders_make_own(sites, 0777));
+    RP_TRY(remove_tree(f->discarded)); /* what a kill has left of it */
     RP_TRY(rp_federation_open_log(f));
 fail:
     return err;
@@ -182,6 +192,7 @@ static rp_err write_site(rp_federation *f, rp_arena *arena, const rp_node *from,
     RP_TRY(rp_config_text_without(arena, from, "sites", &text));
     RP_TRY(rp_config_read_text(arena, text, strlen(text), site->run_yaml, &root));
     RP_TRY(rp_config_set(arena, root, "model=../model.yaml"));
+    RP_TRY(rp_config_set(arena, root, "train.eval_epochs=0")); /* that of the run counts rounds */
     RP_TRY(drop_validation(arena, root));
     RP_TRY(set_site(arena, root, f->keys.split, site->name));
     RP_TRY(rp_config_read_file_if_any(arena, site->run_yaml, &before));
@@ -189,30 +200,19 @@ static rp_err write_site(rp_federation *f, rp_arena *arena, const rp_node *from,
         return RP_OK;
     }
     rp_federation_name_round(f, f->round + 1, site, folder);
-    RP_TRY(remove_tree(folder));
+    RP_TRY(discard(f, folder));
     err = rp_config_replace(root, site->run_yaml);
 fail:
     return err;
 }
 
 /* A site with a run file of its own has its own ring and its own data, but the run's model. */
-static rp_err write_own_site(rp_federation *f, const rp_runfile *run, const rp_node *file,
-                             const rp_site *site) {
+static rp_err write_own_site(rp_federation *f, const rp_node *file, const rp_site *site) {
     rp_arena arena;
     rp_runfile own = {0};
     rp_err err;
     rp_arena_init(&arena, "site", 0);
     RP_TRY(rp_runfile_read(&arena, rp_node_text(file), NULL, 0, &own));
-    if (!rp_node_same(own.model_root, run->model_root)) {
-        RP_TRY(rp_node_fail(file, "%s has another model than this run: expected the same",
-                            rp_node_text(file)));
-    }
-    if (own.federated.given || own.lanes.count > 0) {
-        RP_TRY(rp_node_fail(file, "%s has `sites` or `lanes`: expected a run with one ring",
-                            rp_node_text(file)));
-    }
-    RP_TRY(rp_federated_check_optimizer(&f->keys.rule, &own.optim,
-                                        rp_node_find(own.root, "optimizer")));
     RP_TRY(rp_paths_make_absolute(&arena, own.root));
     err = write_site(f, &arena, own.root, site);
 fail:
@@ -232,55 +232,18 @@ static rp_err check_site(const rp_site *site) {
     return err;
 }
 
-static const rp_node *find_file(const rp_federation *f, const char *name) {
-    for (uint32_t i = 0; f->keys.files && i < rp_node_count(f->keys.files); i++) {
-        if (strcmp(rp_node_key(f->keys.files, i), name) == 0) {
-            return rp_node_item(f->keys.files, i);
-        }
-    }
-    return NULL;
-}
-
-/* A roster is one ring, which trains one site at a time. */
-static rp_err check_ring(const rp_federation *f, const rp_runfile *run, uint32_t shared) {
-    return run->local || shared < 2 || f->keys.at_once == 1
-               ? RP_OK
-               : rp_node_fail(rp_node_at(run->root, "sites.at_once"),
-                              "%u sites train in the ring of this run, whose boards are a roster "
-                              "and train one site at a time: expected 1, or `sites.files` with a "
-                              "ring for each of them",
-                              shared);
-}
-
-static rp_err check_names(const rp_federation *f) {
-    for (uint32_t i = 0; f->keys.files && i < rp_node_count(f->keys.files); i++) {
-        const char *name = rp_node_key(f->keys.files, i);
-        uint32_t k = 0;
-        while (k < f->sites && strcmp(f->site[k].name, name) != 0) {
-            k++;
-        }
-        if (k == f->sites) {
-            return rp_node_fail(rp_node_item(f->keys.files, i), "%s has no site '%s'",
-                                f->keys.split, name);
-        }
-    }
-    return RP_OK;
-}
-
-rp_err rp_federation_write_sites(rp_federation *f, const rp_runfile *run) {
-    uint32_t shared = 0;
+rp_err rp_federation_write_sites(rp_federation *f) {
+    bool checked = false;
     rp_node *whole; /* with all defaults, so that it is the same for a resume */
     rp_err err;
-    RP_TRY(check_names(f));
-    RP_TRY(rp_config_read_file(&f->arena, f->run_yaml, &whole));
+    RP_TRY(rp_config_read_file(&f->arena, f->next_run, &whole));
     for (uint32_t i = 0; i < f->sites; i++) {
-        const rp_node *file = find_file(f, f->site[i].name);
-        RP_TRY(file ? write_own_site(f, run, file, &f->site[i])
+        const rp_node *file = rp_site_files_find(&f->keys, f->site[i].name);
+        RP_TRY(file ? write_own_site(f, file, &f->site[i])
                     : write_site(f, &f->arena, whole, &f->site[i]));
-        RP_TRY(file || shared == 0 ? check_site(&f->site[i]) : RP_OK);
-        shared += !file;
+        RP_TRY(file || !checked ? check_site(&f->site[i]) : RP_OK);
+        checked = checked || !file;
     }
-    err = check_ring(f, run, shared);
 fail:
     return err;
 }
@@ -309,5 +272,5 @@ void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const 
 rp_err rp_federation_remove_round(const rp_federation *f, uint64_t round) {
     char path[RP_FEDERATION_PATH];
     (void)snprintf(path, sizeof path, "%.3900s/rounds/%" PRIu64, f->folder, round);
-    return remove_tree(path);
+    return discard(f, path);
 }

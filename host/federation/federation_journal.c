@@ -12,6 +12,7 @@
 #include "base/replace.h"
 #include "base/safetensors.h"
 #include "federation/federation_own.h"
+#include "federation/rule.h"
 
 /* Numbers of a site that are sums over rounds. */
 static const struct {
@@ -52,6 +53,7 @@ static json_t *json_of_run(const rp_federation *f, bool *good) {
     rp_json_put(root, "rule", json_string(rp_rule_name(f->keys.rule.kind)), good);
     rp_json_put(root, "split", json_string(f->split_digest), good);
     rp_json_put(root, "round", rp_json_of_whole(f->round), good);
+    rp_json_put(root, "scored", rp_json_of_whole(f->scored), good);
     rp_json_put(root, "digest", json_string(f->digest), good);
     rp_json_put(root, "seconds", json_real(rp_federation_seconds(f)), good);
     rp_json_put(root, "virtual_s", json_real(f->virtual_s), good);
@@ -75,7 +77,7 @@ rp_err rp_federation_write_journal(const rp_federation *f) {
     return rp_replace_end(file, f->journal, good);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- the numbers ----------------------------------------------------------------------------- */
 
 static bool take_whole(const json_t *object, const char *key, uint64_t *out) {
     const json_t *value = json_object_get(object, key);
@@ -106,7 +108,8 @@ static bool take_journal(const json_t *root, rp_federation *f) {
     const json_t *list = json_object_get(root, "sites");
     const char *digest = json_string_value(json_object_get(root, "digest"));
     bool good = digest && strlen(digest) < sizeof f->digest &&
-                take_whole(root, "round", &f->round) && json_array_size(list) == f->sites;
+                take_whole(root, "round", &f->round) && take_whole(root, "scored", &f->scored) &&
+                json_array_size(list) == f->sites;
     for (uint32_t i = 0; good && i < f->sites; i++) {
         good = take_site(json_array_get(list, i), &f->site[i]);
     }
@@ -130,29 +133,6 @@ static rp_err check_same(const rp_federation *f, const json_t *root, const char 
                : rp_fail(RP_ERR_USAGE,
                          "%s: the run has rounds with %s %s, but now it is %s: expected the same",
                          f->journal, of, before ? before : "unknown", now);
-}
-
-rp_err rp_federation_read_journal(rp_federation *f) {
-    json_error_t why;
-    json_t *root = NULL;
-    rp_err err = RP_OK;
-    if (access(f->journal, F_OK) != 0) {
-        return RP_OK; /* the run has not begun */
-    }
-    root = json_load_file(f->journal, 0, &why);
-    if (!root) {
-        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s:%d: %s", f->journal, why.line, why.text));
-    }
-    RP_TRY(check_same(f, root, "split", f->split_digest, "a split file with digest"));
-    RP_TRY(check_same(f, root, "rule", rp_rule_name(f->keys.rule.kind), "sites.rule"));
-    if (!take_journal(root, f)) {
-        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s: expected the journal of a run with %u sites", f->journal,
-                       f->sites));
-    }
-    RP_TRY(rp_federation_place_files(f));
-fail:
-    json_decref(root);
-    return err;
 }
 
 /* ---- the files of a round -------------------------------------------------------------------- */
@@ -193,5 +173,67 @@ rp_err rp_federation_place_files(const rp_federation *f) {
     RP_TRY(place_file(f, f->next_state, f->state));
     err = place_file(f, f->next_center, f->center);
 fail:
+    return err;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The centre and the rule's state are those of the last closed round. */
+static rp_err check_files(const rp_federation *f) {
+    rp_arena arena;
+    rp_st_reader *reader = NULL;
+    rp_err err;
+    rp_arena_init(&arena, "centre", 0);
+    if (access(f->center, F_OK) != 0) {
+        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s: missing: expected the centre of round %" PRIu64,
+                       f->center, f->round));
+    }
+    RP_TRY(rp_st_open(&arena, f->center, &reader));
+    if (strcmp(rp_st_sum(reader), f->digest) != 0) {
+        RP_TRY(rp_fail(RP_ERR_FORMAT,
+                       "%s: its digest is %s, but the centre of round %" PRIu64 " has %s: expected "
+                       "that file",
+                       f->center, rp_st_sum(reader), f->round, f->digest));
+    }
+    const bool stateful = rp_rule_has_m(&f->keys.rule) || rp_rule_has_v(&f->keys.rule);
+    if (stateful && round_of(f->state) != f->round) {
+        RP_TRY(rp_fail(RP_ERR_FORMAT,
+                       "%s: missing, or of another round: expected the rule's state after round "
+                       "%" PRIu64,
+                       f->state, f->round));
+    }
+fail:
+    rp_st_close(&reader);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_federation_read_journal(rp_federation *f) {
+    json_error_t why;
+    json_t *root = NULL;
+    rp_err err = RP_OK;
+    if (access(f->journal, F_OK) != 0) {
+        return RP_OK; /* the run has not begun */
+    }
+    root = json_load_file(f->journal, 0, &why);
+    if (!root) {
+        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s:%d: %s", f->journal, why.line, why.text));
+    }
+    RP_TRY(check_same(f, root, "split", f->split_digest, "a split file with digest"));
+    RP_TRY(check_same(f, root, "rule", rp_rule_name(f->keys.rule.kind), "sites.rule"));
+    if (!take_journal(root, f)) {
+        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s: expected the journal of a run with %u sites", f->journal,
+                       f->sites));
+    }
+    if (f->round > f->keys.rounds) {
+        RP_TRY(rp_fail(RP_ERR_USAGE,
+                       "sites.rounds: %u, but the run has %" PRIu64 " rounds already: expected at "
+                       "least as many",
+                       f->keys.rounds, f->round));
+    }
+    RP_TRY(rp_federation_place_files(f));
+    RP_TRY(f->round > 0 ? check_files(f) : RP_OK);
+fail:
+    json_decref(root);
     return err;
 }

@@ -46,6 +46,7 @@ typedef struct {
     int64_t start_ns; /* time of the next start, while it rests */
     uint32_t tries;   /* failures in this round */
     int exit_code;    /* of its last end */
+    bool sent;        /* it was given the weights of this round */
     rp_site_answer answer;
 
     /* sums over the closed rounds, stored in federation.json */
@@ -69,8 +70,8 @@ struct rp_federation {
     const char *folder;
     int folder_fd; /* descriptor with its lock */
     bool owns_folder;
-    char *run_yaml, *model_yaml, *journal, *center, *next_center, *state, *next_state, *weights,
-        *scores, *summary, *log_path, *eval_log;
+    char *run_yaml, *next_run, *model_yaml, *journal, *center, *next_center, *state, *next_state,
+        *weights, *scores, *summary, *log_path, *eval_log, *discarded;
     FILE *log;
 
     /* from the run file */
@@ -94,17 +95,18 @@ struct rp_federation {
     char digest[RP_CENTER_DIGEST];
     double seconds;   /* duration of earlier starts */
     double virtual_s; /* time on the clock of the trace when the next round begins */
+    uint64_t scored;  /* round of the newest evaluation; 0: none */
     json_t *rows;     /* lines of the log about the last closed round, its own last */
 
     rp_federation_phase phase;
     int64_t now_ns, start_ns;
-    int64_t round_ns; /* start of the round; 0: no round has begun */
-    int64_t said_ns;  /* when missing sites were last named; 0: not in this round */
-    uint32_t asked;   /* sites of the round */
-    uint32_t closed;  /* rounds closed since the start */
-    double loss;      /* mean loss of the last round */
-    json_t *score;    /* newest evaluation, or NULL */
-    uint64_t scored;  /* round of the evaluation that is in progress, or of the newest */
+    int64_t round_ns;  /* start of the round; 0: no round has begun */
+    int64_t said_ns;   /* when missing sites were last named; 0: not in this round */
+    uint32_t asked;    /* sites of the round */
+    uint32_t closed;   /* rounds closed since the start */
+    uint32_t advances; /* of the trace's clock before this round */
+    double loss;       /* mean loss of the last round */
+    json_t *score;     /* newest evaluation, or NULL */
     rp_child scorer;
     bool log_failed;
     int64_t shown_ns;
@@ -119,8 +121,9 @@ rp_err rp_federation_begin_center(const rp_runfile *run, const char *path) RP_MU
 /* federation_folder.c: takes the run folder. errors USAGE, IO */
 rp_err rp_federation_take_folder(rp_federation *f) RP_MUST_CHECK;
 void rp_federation_leave_folder(rp_federation *f);
-/* Writes the run files of the sites; run.yaml has been written. errors as rp_runfile_read(); IO */
-rp_err rp_federation_write_sites(rp_federation *f, const rp_runfile *run) RP_MUST_CHECK;
+/* Writes the run files of the sites from next_run, which becomes run.yaml after that.
+ * errors as rp_runfile_read(); IO */
+rp_err rp_federation_write_sites(rp_federation *f) RP_MUST_CHECK;
 /* Folder of a site's round. */
 void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_site *site,
                               char out[RP_FEDERATION_PATH]);
@@ -164,6 +167,8 @@ void rp_federation_log_rows(rp_federation *f);
 /* Completes the log with f->rows of the journal, if a kill has prevented it. */
 void rp_federation_mend_log(rp_federation *f);
 void rp_federation_log_score(rp_federation *f);
+/* federation_round.c: whether the centre of the last closed round is to be evaluated. */
+bool rp_federation_is_to_be_scored(const rp_federation *f);
 
 /* federation_summary.c: writes summary.json and the result. errors IO */
 rp_err rp_federation_summarise(rp_federation *f, const char *status) RP_MUST_CHECK;

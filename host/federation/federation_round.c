@@ -12,7 +12,7 @@
 
 static const int64_t AGAIN_NS = 500 * RP_NS_PER_MS; /* doubled with every failure in the round */
 static const int64_t SAY_EVERY_NS = 60 * RP_NS_PER_S;
-enum { MISSING_BYTES = 300, ADVANCES_MAX = 1000000 };
+enum { MISSING_BYTES = 300, ADVANCES_AT_ONCE = 100, ADVANCES_MAX = 1000000 };
 
 /* ---- who takes part -------------------------------------------------------------------------- */
 
@@ -57,27 +57,28 @@ static bool is_missing(const rp_federation *f, uint32_t i) {
 }
 
 /* While fewer than `least` sites are there, the clock of the trace goes on by the length of a
- * round. */
+ * round. It goes on a limited number of times in a call, which then has to be repeated. */
 static rp_err wait_for_sites(rp_federation *f, uint32_t *there) {
     char missing[MISSING_BYTES];
     const uint32_t least = least_of(f);
     *there = list_there(f, f->virtual_s);
-    for (uint32_t n = 0; *there < least && n < ADVANCES_MAX; n++) {
-        if (n == 0) {
-            list_names(f, is_away, missing);
-            const rp_err err =
-                rp_federation_log_event(f, &(rp_run_event){.kind = RP_EVENT_SITES_MISSING,
-                                                           .round = f->round + 1,
-                                                           .least = least,
-                                                           .sites = missing});
-            if (err != RP_OK) {
-                return err;
-            }
+    if (*there < least && f->advances == 0) {
+        list_names(f, is_away, missing);
+        const rp_err err =
+            rp_federation_log_event(f, &(rp_run_event){.kind = RP_EVENT_SITES_MISSING,
+                                                       .round = f->round + 1,
+                                                       .least = least,
+                                                       .sites = missing});
+        if (err != RP_OK) {
+            return err;
         }
+    }
+    for (uint32_t n = 0; *there < least && n < ADVANCES_AT_ONCE; n++) {
+        f->advances++;
         f->virtual_s += f->keys.trace_s;
         *there = list_there(f, f->virtual_s);
     }
-    return *there >= least
+    return *there >= least || f->advances < ADVANCES_MAX
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
                          "%s: %u sites are never there together at the start of a round of %g s, "
@@ -92,12 +93,17 @@ static rp_err begin_round(rp_federation *f) {
     rp_err err;
     rp_arena_init(&arena, "sample", 0);
     RP_TRY(wait_for_sites(f, &there));
+    if (there < least_of(f)) {
+        goto fail; /* to be repeated */
+    }
+    f->advances = 0;
     RP_TRY(RP_ARENA_NEW(&arena, (size_t)f->size + 1, &member));
     RP_TRY(
         rp_sample_draw(&arena, f->seed, f->round + 1, f->list, there, f->size, member, &f->asked));
     for (uint32_t i = 0; i < f->sites; i++) {
         f->site[i].condition = RP_SITE_IDLE;
         f->site[i].tries = 0;
+        f->site[i].sent = false;
     }
     for (uint32_t i = 0; i < f->asked; i++) {
         f->site[member[i]].condition = RP_SITE_QUEUED;
@@ -155,11 +161,14 @@ rp_err rp_federation_note_ended(rp_federation *f, rp_site *site) {
         site->condition = RP_SITE_DONE;
         return err == RP_OK ? RP_OK : refuse_weights(f, site);
     }
+    if (site->exit_code != 2) {
+        return try_again(f, site);
+    }
     /* A retry cannot help with invalid input. */
-    return site->exit_code == 2
-               ? rp_federation_stop(f, RP_ERR_USAGE, "site %s cannot train (exit 2); see %.300s",
-                                    site->name, site->log)
-               : try_again(f, site);
+    return f->keys.least > 0
+               ? give_up(f, site)
+               : rp_federation_stop(f, RP_ERR_USAGE, "site %s cannot train (exit 2); see %.300s",
+                                    site->name, site->log);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -176,9 +185,12 @@ static rp_err start_sites(rp_federation *f) {
     for (uint32_t i = 0; i < f->sites; i++) {
         running += f->site[i].child.pid > 0;
     }
+    /* Every round begins with another site, so that a deadline is not always that of the last
+     * ones. */
     for (uint32_t i = 0; i < f->sites && running < f->keys.at_once; i++) {
-        if (is_due(f, &f->site[i])) {
-            RP_TRY(rp_member_start(f, &f->site[i]));
+        rp_site *site = &f->site[(i + f->round) % f->sites];
+        if (is_due(f, site)) {
+            RP_TRY(rp_member_start(f, site));
             running++;
         }
     }
@@ -244,7 +256,7 @@ static void note_round(rp_federation *f) {
         site->late += site->condition == RP_SITE_TRAINS || site->condition == RP_SITE_QUEUED ||
                       site->condition == RP_SITE_RESTS;
         site->failed += site->condition == RP_SITE_GIVEN_UP;
-        site->down_bytes += site->condition == RP_SITE_IDLE ? 0 : down;
+        site->down_bytes += site->sent ? down : 0;
         if (site->condition != RP_SITE_DONE) {
             continue;
         }
@@ -289,9 +301,9 @@ static void remove_weights(const rp_federation *f) {
     }
 }
 
-static bool is_to_be_scored(const rp_federation *f) {
+bool rp_federation_is_to_be_scored(const rp_federation *f) {
     return f->round == f->keys.rounds ||
-           (f->eval_rounds > 0 && f->round % f->eval_rounds == 0 && f->has_test);
+           (f->round > 0 && f->eval_rounds > 0 && f->round % f->eval_rounds == 0 && f->has_test);
 }
 
 /* The round counts once it is in the journal. */
@@ -315,7 +327,7 @@ static rp_err close_round(rp_federation *f) {
     RP_TRY(end_late(f));
     remove_weights(f);
     f->round_ns = 0;
-    f->phase = is_to_be_scored(f) ? RP_FEDERATION_EVALUATE : RP_FEDERATION_WORK;
+    f->phase = rp_federation_is_to_be_scored(f) ? RP_FEDERATION_EVALUATE : RP_FEDERATION_WORK;
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -326,7 +338,8 @@ fail:
 /* Names the missing sites when the time is over, and again every minute. */
 static rp_err name_missing(rp_federation *f, int64_t wait_ns) {
     char missing[MISSING_BYTES];
-    if (wait_ns == 0 || f->now_ns - f->round_ns < wait_ns ||
+    const int64_t first_ns = wait_ns > 0 ? wait_ns : SAY_EVERY_NS;
+    if (f->now_ns - f->round_ns < first_ns ||
         (f->said_ns > 0 && f->now_ns - f->said_ns < SAY_EVERY_NS)) {
         return RP_OK;
     }
@@ -351,6 +364,9 @@ rp_err rp_federation_step_round(rp_federation *f) {
     const int64_t wait_ns = f->keys.wait_s * RP_NS_PER_S;
     rp_err err;
     RP_TRY(f->round_ns == 0 ? begin_round(f) : RP_OK);
+    if (f->round_ns == 0) {
+        return RP_OK;
+    }
     RP_TRY(start_sites(f));
     const rp_take_facts facts = {.asked = f->asked,
                                  .done = rp_federation_count(f, RP_SITE_DONE),

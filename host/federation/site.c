@@ -60,6 +60,7 @@ rp_err rp_member_start(const rp_federation *f, rp_site *site) {
         (void)close(log);
     }
     site->condition = err == RP_OK ? RP_SITE_TRAINS : site->condition;
+    site->sent = site->sent || err == RP_OK;
     site->trains = number;
     return err;
 }
@@ -88,8 +89,9 @@ static bool has_steps_weight(const rp_federation *f, const rp_site_answer *answe
            (answer->steps_weight >= 0 && isfinite(answer->steps_weight));
 }
 
-static bool take_answer(const rp_federation *f, const json_t *root, const rp_site *site,
-                        rp_site_answer *out) {
+/* Returns the first key that is missing or invalid; NULL: all are good. */
+static const char *take_answer(const rp_federation *f, const json_t *root, const rp_site *site,
+                               rp_site_answer *out) {
     const json_t *seconds = json_object_get(root, "seconds");
     const json_t *before = json_object_get(root, "before");
     uint64_t round;
@@ -100,11 +102,14 @@ static bool take_answer(const rp_federation *f, const json_t *root, const rp_sit
     out->steps_weight = real_of(root, "norm_a");
     out->delta_norm = real_of(root, "delta_norm");
     out->seconds = real_of(seconds, "start") + real_of(seconds, "train");
-    return take_whole(root, "round", &round) && round == site->trains &&
-           is_text(root, "site", site->name) && take_whole(root, "steps", &out->steps) &&
-           take_whole(root, "samples", &out->samples) && take_whole(root, "held", &out->held) &&
-           out->held > 0 && has_steps_weight(f, out) &&
-           (out->partial || is_text(root, "status", "finished"));
+    return !take_whole(root, "round", &round) || round != site->trains ? "round"
+           : !is_text(root, "site", site->name)                        ? "site"
+           : !take_whole(root, "steps", &out->steps)                   ? "steps"
+           : !take_whole(root, "samples", &out->samples)               ? "samples"
+           : !take_whole(root, "held", &out->held) || out->held == 0   ? "held"
+           : !has_steps_weight(f, out)                                 ? "norm_a"
+           : !out->partial && !is_text(root, "status", "finished")     ? "status"
+                                                                       : NULL;
 }
 
 /* The weights are those of which round.json tells. */
@@ -129,10 +134,12 @@ rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) {
     rp_err err;
     rp_federation_name_round(f, site->trains, site, folder);
     RP_TRY(rp_round_read_answer(folder, &root));
-    if (!root || !take_answer(f, root, site, &site->answer)) {
+    const char *key = root ? take_answer(f, root, site, &site->answer) : "round";
+    if (key) {
         RP_TRY(rp_fail(RP_ERR_FORMAT,
-                       "%s/round.json: expected the result of round %" PRIu64 " of site %s", folder,
-                       site->trains, site->name));
+                       "%s/round.json: key '%s' is missing or invalid: expected the result of "
+                       "round %" PRIu64 " of site %s",
+                       folder, key, site->trains, site->name));
     }
     RP_TRY(check_weights(root, folder, &site->answer.bytes));
 fail:

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { ROUNDS_MAX = 1000000, STEPS_MAX = 1 << 30, WAIT_MAX_S = 1000000 };
+enum { ROUNDS_MAX = 1000000, STEPS_MAX = 1 << 24, WAIT_MAX_S = 1000000 };
 
 static const double TRACE_MAX_S = 1e9;
 static const double RATE_MAX = 1000;
@@ -268,8 +268,18 @@ rp_err rp_federated_read(rp_node *root, rp_federated_keys *out) {
 }
 
 rp_err rp_federated_check_optimizer(const rp_rule *rule, const rp_optim *optim, const rp_node *at) {
+    if (optim->anchor.drift) {
+        return rp_node_fail(at, "train.anchor has a drift, which `sites` does not keep from one "
+                                "round to the next: expected no drift; `ringpipe round --drift "
+                                "--state DIR` keeps it");
+    }
     if (rule->kind != RP_RULE_FEDNOVA) {
         return RP_OK;
+    }
+    if (optim->anchor.mu > 0 && optim->momentum > 0) {
+        return rp_node_fail(at, "fednova needs the weights of the steps' gradients, which are not "
+                                "known with momentum and train.anchor: expected one of the two, "
+                                "or another sites.rule");
     }
     return strcmp(optim->kind->name, "sgd") == 0 && !optim->nesterov && !(optim->dampening > 0) &&
                    !(optim->weight_decay > 0)

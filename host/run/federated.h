@@ -66,8 +66,8 @@ typedef struct {
 /* errors USAGE with file, line and key */
 rp_err rp_federated_read(rp_node *root, rp_federated_keys *out) RP_MUST_CHECK;
 
-/* FedNova divides by the weights of the steps' gradients, which are known for plain SGD only.
- * errors USAGE at `at` */
+/* FedNova divides by the weights of the steps' gradients, which are known for plain SGD only, and
+ * sites keep no drift from one round to the next. errors USAGE at `at` */
 rp_err rp_federated_check_optimizer(const rp_rule *rule, const rp_optim *optim,
                                     const rp_node *at) RP_MUST_CHECK;
 

@@ -377,12 +377,68 @@ class Sites(program.Case):
 
     def test_dry_run(self):
         said, _ = self.train("a", "--dry-run")
-        self.assertIn("3 of 3 in a round, rule fedavg", said)
+        self.assertIn("3 of 3 in a round of 4 steps, rule fedavg", said)
+        self.assertNotIn("steps over", said)
         said, _ = self.train("a", "--dry-run", "--format", "json", *self.sets(count=2))
         cost = json.loads(said)["round"]
         self.assertEqual((cost["sites"], cost["members"]), (3, 2))
         self.assertEqual(cost["up_bytes"], 2 * cost["site_bytes"])
         self.assertFalse((self.dir / "a").exists())
+        self.assertIn("no site 'nobody'", self.refused("train", self.file, "--dry-run",
+                                                       *self.sets(files="{nobody: run.yaml}")))
+
+    def test_names_of_sites(self):
+        """No file of a site is that of another, whatever their names are."""
+        lines = "".join(f"{('a', 'a.next', 'a.yaml')[i % 3]}\n" for i in range(384))
+        (self.dir / "ids.txt").write_text(lines)
+        self.ringpipe("data", "split", "whole.yaml", "--by", "column:ids.txt", "--out",
+                      "split.json", "--yes")
+        words = (*self.sets(rule="elastic"), "--set", "train.eval_epochs=0")
+        self.train("a", *words, *self.sets(rounds=2))
+        self.train("b", *words, *self.sets(rounds=1))
+        self.ringpipe("resume", "b", *self.sets(rounds=2), seconds=200)
+        self.assertEqual(self.bits("a"), self.bits("b"))
+        self.assertEqual(sorted(path.name for path in (self.dir / "a/sites").glob("*.safetensors")),
+                         ["a.next.safetensors", "a.safetensors", "a.yaml.safetensors"])
+
+    def test_a_refused_resume(self):
+        """It changes nothing, so the same run goes on without the mistake."""
+        self.train("a", *self.sets(rounds=1), "--set", "train.eval_epochs=0")
+        before = (self.dir / "a/run.yaml").read_bytes()
+        for change in ("sites.files={site-0: missing.yaml}", "sites.rule=median",
+                       "optimizer.kind=none"):
+            self.refused("resume", "a", "--set", change, *self.sets(rounds=2))
+            self.assertEqual((self.dir / "a/run.yaml").read_bytes(), before, change)
+        self.ringpipe("resume", "a", *self.sets(rounds=2), seconds=200)
+        self.assertIn("has 2 rounds already", self.refused("resume", "a", *self.sets(rounds=1)))
+
+    def test_other_files(self):
+        """The centre and the rule's state must be those of the last round."""
+        words = (*self.sets(rule="{kind: fedavgm, lr: 0.7}", rounds=1), "--set",
+                 "train.eval_epochs=0")
+        self.train("a", *words)
+        self.train("b", *words, "--set", "train.seed=4")
+        more = self.sets(rounds=2)
+        center, state = self.dir / "a/center.safetensors", self.dir / "a/state.safetensors"
+        kept = [center.read_bytes(), state.read_bytes()]
+        center.write_bytes((self.dir / "b/center.safetensors").read_bytes())
+        self.assertIn("expected that file", self.refused("resume", "a", *more))
+        center.unlink()
+        self.assertIn("center.safetensors: missing", self.refused("resume", "a", *more))
+        center.write_bytes(kept[0])
+        state.unlink()
+        self.assertIn("expected the rule's state after round 1", self.refused("resume", "a", *more))
+        state.write_bytes(kept[1])
+        self.ringpipe("resume", "a", *more, seconds=200)
+
+    def test_an_interrupted_evaluation(self):
+        """The resume makes it."""
+        process = self.start("train", self.file, "--out", "a", *self.sets(rounds=2))
+        self.wait_for("an evaluation", (self.dir / "a/scores.json").exists, 120, process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.ringpipe("resume", "a", seconds=200)
+        self.assertEqual([line["step"] for line in self.events("a", "eval")], [1, 2])
 
     def test_wrong_inputs(self):
         wrong = {
@@ -414,6 +470,13 @@ class Sites(program.Case):
         said = self.refused("train", self.file, "--out", "x", "--set", "sites.rule=fednova",
                             "--set", "optimizer={kind: adam, lr: 0.01}")
         self.assertIn("fednova needs", said)
+        said = self.refused("train", self.file, "--out", "x", "--set", "sites.rule=fednova",
+                            "--set", "train.anchor=0.1")
+        self.assertIn("momentum and train.anchor", said)
+        said = self.refused("train", self.file, "--out", "x", "--set", "train.anchor={drift: true}",
+                            "--set", "optimizer={kind: sgd, lr: 0.05}")
+        self.assertIn("train.anchor has a drift", said)
+        self.assertFalse((self.dir / "x").exists())
         for verb in (("plan",), ("profile",), ("sim",)):
             self.assertIn("remove the key", self.refused(*verb, self.file))
         self.ringpipe("train", "whole.yaml", "--set", "train.steps=1", "--out", "w")
