@@ -38,6 +38,7 @@ typedef struct {
     uint64_t done, samples; /* steps and samples in it */
     uint64_t updates;       /* of its optimiser, those of earlier rounds included */
     double rates;           /* sum of their learning rates in this round */
+    bool claimed;           /* the folder belonged to this round before */
     int lock, state_lock;   /* descriptors of the locked folders; -1: none */
 } site_round;
 
@@ -188,35 +189,70 @@ static rp_err open_folder(site_round *r) {
     r->run_folder = run_folder;
     r->weights = weights;
     r->trained = trained;
-    err = rp_round_claim(r->folder, &r->asked);
+    err = rp_round_find_claim(r->folder, &r->asked, &r->claimed);
 fail:
     return err;
 }
 
-/* Makes start.safetensors unless it exists, and reads what it was made from. */
-static rp_err make_start(site_round *r) {
+/* ---- the start ------------------------------------------------------------------------------- */
+
+/* Checks that a file has the model's tensors, with their shapes and finite values. */
+static rp_err check_tensors(const site_round *r, const char *path) {
+    const rp_init init = {.from = path, .node = r->run.root};
+    rp_runfile run = r->run;
+    run.init = &init;
+    return rp_checkpoint_check_start(&run);
+}
+
+/* Removes what a round that was refused has left. The file of another program is not removed. */
+static rp_err clear_refused(site_round *r) {
+    rp_err err = RP_OK;
+    RP_TRY(access(r->begin, F_OK) == 0 ? rp_site_read_start(r->arena, r->begin, &r->start) : RP_OK);
+    (void)unlink(r->begin);
+    (void)unlink(r->before);
+fail:
+    return err;
+}
+
+static rp_err write_start(const site_round *r) {
     const char *folder = r->args->round.state;
     char digest[RP_SITES_DIGEST];
     char *state = NULL;
     uint64_t from = RP_SITE_NO_ROUND;
-    rp_err err;
-    if (access(r->begin, F_OK) != 0) {
-        RP_TRY(folder ? rp_site_find_state(r->arena, folder, r->asked.round, &state, &from)
-                      : RP_OK);
-        const rp_site_start_order order = {.rules = &r->asked.rules,
-                                           .given = r->args->round.in,
-                                           .state = state,
-                                           .round = r->asked.round,
-                                           .from = from,
-                                           .site = r->asked.site,
-                                           .optimizer = r->run.optim.kind->name};
-        RP_TRY(rp_site_make_start(r->arena, &order, r->begin));
-        RP_TRY(rp_sites_digest_file(r->args->round.in, digest));
-        if (strcmp(digest, r->asked.in) != 0) {
+    rp_err err = RP_OK;
+    RP_TRY(folder ? rp_site_find_state(r->arena, folder, r->asked.round, &state, &from) : RP_OK);
+    const rp_site_start_order order = {.rules = &r->asked.rules,
+                                       .given = r->args->round.in,
+                                       .state = state,
+                                       .round = r->asked.round,
+                                       .from = from,
+                                       .site = r->asked.site,
+                                       .optimizer = r->run.optim.kind->name};
+    RP_TRY(check_tensors(r, r->args->round.in));
+    RP_TRY(rp_site_make_start(r->arena, &order, r->begin));
+    RP_TRY(state ? check_tensors(r, r->begin) : RP_OK); /* also states of the optimiser */
+    RP_TRY(rp_sites_digest_file(r->args->round.in, digest));
+    if (strcmp(digest, r->asked.in) != 0) {
+        err = rp_fail(RP_ERR_USAGE, "--in: %s: changed while it was read", r->args->round.in);
+    }
+fail:
+    return err;
+}
+
+/* Makes start.safetensors unless it exists, and reads what it was made from. The folder is claimed
+ * after all of its checks, so a round that they refuse, or that is killed before, leaves a folder
+ * of no round. */
+static rp_err make_start(site_round *r) {
+    rp_err err = RP_OK;
+    if (!r->claimed || access(r->begin, F_OK) != 0) {
+        RP_TRY(r->claimed ? RP_OK : clear_refused(r));
+        err = write_start(r);
+        if (err != RP_OK) {
             (void)unlink(r->begin);
-            return rp_fail(RP_ERR_USAGE, "%s: changed while it was read", r->args->round.in);
+            return err;
         }
     }
+    RP_TRY(r->claimed ? RP_OK : rp_round_claim(r->folder, &r->asked));
     err = rp_site_read_start(r->arena, r->begin, &r->start);
 fail:
     return err;
@@ -355,8 +391,11 @@ static rp_err evaluate_start(const site_round *r) {
         return rp_fail(RP_ERR_IO, "%s: %s", r->before, strerror(errno));
     }
     err = rp_verb_eval(r->arena, &args);
-    const rp_err written = rp_replace_end(args.run.result, r->before, err == RP_OK);
-    return err == RP_OK ? written : err;
+    if (err != RP_OK) {
+        rp_replace_abandon(args.run.result, r->before);
+        return err;
+    }
+    return rp_replace_end(args.run.result, r->before, true);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -368,6 +407,31 @@ static double sum_rates(const rp_runfile *run, uint64_t steps, uint64_t updates)
         sum += (float)rp_lr_at(&run->lr, run->optim.lr, step, run->steps, run->epoch_steps);
     }
     return steps > 0 ? sum * (double)updates / (double)steps : 0; /* without skipped steps */
+}
+
+/* For norm_a. Earlier rounds' momentum is in no formula, and a skipped step has no weight. */
+static rp_err find_norm_a(const site_round *r, const rp_site_losses *loss, double *out) {
+    const rp_optim *optim = &r->run.optim;
+    const uint64_t all = r->asked.steps > 0 ? r->asked.steps : r->asked.epochs * r->run.epoch_steps;
+    double *rate;
+    rp_err err;
+    *out = NAN;
+    if (loss->skipped || (r->start.optimizer && optim->momentum > 0)) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(r->arena, loss->steps + 1, &rate));
+    for (uint64_t step = 0; step < loss->steps; step++) {
+        rate[step] = rp_lr_at(&r->run.lr, optim->lr, step, all, r->run.epoch_steps);
+    }
+    *out = rp_round_norm_a(&(rp_round_steps){.rate = rate,
+                                             .count = loss->steps,
+                                             .lr = optim->lr,
+                                             .momentum = optim->momentum,
+                                             .dampening = optim->dampening,
+                                             .nesterov = optim->nesterov,
+                                             .anchor = r->asked.rules.anchor});
+fail:
+    return err;
 }
 
 static uint64_t most_updates(const rp_applied *applied) {
@@ -488,6 +552,7 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
     if (access(path, F_OK) == 0) {
         RP_TRY(rp_site_read_losses(path, partial ? r->done : UINT64_MAX, &answer.loss));
     }
+    RP_TRY(find_norm_a(r, &answer.loss, &answer.norm_a));
     RP_TRY(rp_arena_printf(r->arena, &path, "%s/summary.json", r->run_folder));
     if (access(path, F_OK) == 0) { /* a kill after the last step may have prevented it */
         RP_TRY(rp_json_read(path, &summary));
@@ -539,15 +604,38 @@ static double now_s(void) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Gives the folder back if the round is refused before its run exists. */
+static rp_err release_refused(const site_round *r, rp_err refusal) {
+    bool began = true;
+    if (!r->claimed && rp_err_exit_code(refusal) == 2 && has_run_file(r, &began) == RP_OK &&
+        !began) {
+        if (rp_round_release(r->folder) == RP_OK) { /* from here on the rest is of no round */
+            (void)unlink(r->begin);
+            (void)unlink(r->before);
+        }
+    }
+    return refusal;
+}
+
+static rp_err start_and_train(site_round *r, bool *partial) {
+    rp_err err = make_start(r);
+    if (err != RP_OK) {
+        return err;
+    }
+    RP_TRY(evaluate_start(r));
+    RP_TRY(*partial ? RP_OK : train(r, partial));
+    return RP_OK;
+fail:
+    return release_refused(r, err);
+}
+
 /* `before`: an answer whose weights were removed, or NULL. A partial round does not go on. */
 static rp_err make_answer(site_round *r, const json_t *before) {
     const double began = now_s();
     const char *status = json_string_value(json_object_get(before, "status"));
     bool partial = status && strcmp(status, "partial") == 0;
     rp_err err;
-    RP_TRY(make_start(r));
-    RP_TRY(evaluate_start(r));
-    RP_TRY(partial ? RP_OK : train(r, &partial));
+    RP_TRY(start_and_train(r, &partial));
     RP_TRY(partial || keeps_state(r) ? find_newest(r) : RP_OK);
     RP_TRY(keeps_state(r) ? save_state(r) : RP_OK);
     if (partial) { /* the weights of its newest checkpoint, or those of the start */

@@ -11,14 +11,22 @@
 
 enum { PATH_BYTES = RP_REPLACE_PATH_BYTES };
 
-double rp_round_norm_a(uint64_t steps, double momentum, double pull) {
-    const double k = (double)steps;
-    if (pull > 0) {
-        return momentum > 0 ? NAN : (1 - pow(1 - pull, k)) / pull;
+double rp_round_norm_a(const rp_round_steps *steps) {
+    const bool anchored = steps->anchor > 0;
+    const bool gathers = steps->momentum > 0;
+    double in_buffer = 0; /* weight of the gradients in the momentum buffer */
+    double a = 0;
+    if ((anchored && gathers) || !(steps->lr > 0)) {
+        return NAN;
     }
-    return momentum > 0 && momentum < 1
-               ? (k - momentum * (1 - pow(momentum, k)) / (1 - momentum)) / (1 - momentum)
-               : k;
+    for (uint64_t k = 0; k < steps->count; k++) {
+        const double rate = steps->rate[k];
+        const double kept = k > 0 ? 1 - steps->dampening : 1;
+        in_buffer = gathers ? steps->momentum * in_buffer + kept : 1;
+        const double step = steps->nesterov ? 1 + steps->momentum * in_buffer : in_buffer;
+        a = (anchored ? 1 - rate * steps->anchor : 1) * a + rate / steps->lr * step;
+    }
+    return a;
 }
 
 static json_t *json_of_loss(const rp_site_losses *loss, bool *good) {
@@ -74,13 +82,7 @@ static json_t *json_of(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "after", after, good);
     rp_json_put(object, "delta_norm", rp_json_of_real(answer->difference.norm), good);
     rp_json_put(object, "clipped", json_boolean(answer->difference.clipped), good);
-    /* momentum of earlier rounds is in no formula */
-    const bool known = !(answer->start->optimizer && answer->momentum > 0);
-    rp_json_put(object, "norm_a",
-                rp_json_of_real(known ? rp_round_norm_a(answer->loss.steps, answer->momentum,
-                                                        answer->lr * asked->rules.anchor)
-                                      : NAN),
-                good);
+    rp_json_put(object, "norm_a", rp_json_of_real(answer->norm_a), good);
     rp_json_put(object, "seconds",
                 json_pack("{s:f, s:f}", "start", answer->start_s, "train", answer->train_s), good);
     rp_json_put(object, "bytes", json_pack("{s:I}", "ring", (json_int_t)answer->ring_bytes), good);

@@ -25,14 +25,33 @@ typedef struct {
     double joules;         /* that the boards drew; NAN: unknown */
     const char *optimizer; /* kind */
     double lr, momentum;
+    double norm_a;             /* from rp_round_norm_a(); NAN: unknown */
     char out[RP_SITES_DIGEST]; /* of the round's weights */
 } rp_round_answer;
 
-/* The sum of the weights of the steps' gradients in the result, as FedNova needs it: the number of
- * steps K, or with momentum r (K - r (1 - r^K) / (1 - r)) / (1 - r), or with an anchor, whose mu
- * times the rate is `pull`, (1 - (1 - pull)^K) / pull. NAN with both.
+/* What the steps of a round did with their gradients. */
+typedef struct {
+    const double *rate; /* [count]: learning rate of each step */
+    uint64_t count;
+    double lr;                  /* the rate that counts as 1, `optimizer.lr` */
+    double momentum, dampening; /* of an optimiser that began the round with an empty buffer */
+    bool nesterov;
+    double anchor; /* mu; 0: none */
+} rp_round_steps;
+
+/* The sum of the weights of the steps' gradients in the result, in units of `lr`, as FedNova needs
+ * it. With rate_k the rate of step k, a = 0 and u = 0 at the start, each step does
+ *
+ *   plain          a += rate_k / lr
+ *   momentum r     u = r u + 1,  a += rate_k / lr * u  (nesterov: 1 + r u instead of u)
+ *   anchor mu      a = (1 - rate_k mu) a + rate_k / lr
+ *
+ * With a constant rate these are the number of steps K, (K - r (1 - r^K) / (1 - r)) / (1 - r), and
+ * (1 - (1 - lr mu)^K) / (lr mu). Dampening d: u = r u + 1 - d from the second step on. NAN with
+ * both momentum and an anchor, and where `lr` is 0. Skipped steps have no weight, so the caller
+ * may not use the value if a step was skipped.
  * source  Wang et al. 2020 (2007.07481), section 4 */
-double rp_round_norm_a(uint64_t steps, double momentum, double pull);
+double rp_round_norm_a(const rp_round_steps *steps);
 
 /* errors  IO, MEMORY */
 rp_err rp_round_write_answer(const char *folder, const rp_round_answer *answer) RP_MUST_CHECK;

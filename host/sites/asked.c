@@ -122,6 +122,28 @@ static const char *show_value(const json_t *value, char out[SHOWN_BYTES]) {
     return out[0] ? out : "missing";
 }
 
+/* What the user gives for a key, for a message. */
+static const char *name_source(const char *key) {
+    static const char *const names[][2] = {{"round", "--round"},
+                                           {"site", "data.site.name"},
+                                           {"steps", "--steps"},
+                                           {"epochs", "--epochs"},
+                                           {"keep", "--keep"},
+                                           {"anchor", "--anchor"},
+                                           {"drift", "--drift"},
+                                           {"optimizer", "--optimizer"},
+                                           {"clip", "--clip"},
+                                           {"in", "the digest of --in"},
+                                           {"run", "the digest of the run file with --set"},
+                                           {"split", "the digest of data.site.split"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i][0], key) == 0) {
+            return names[i][1];
+        }
+    }
+    return key;
+}
+
 static rp_err compare(const char *path, json_t *now) {
     json_t *before = NULL;
     char was[SHOWN_BYTES];
@@ -133,30 +155,64 @@ static rp_err compare(const char *path, json_t *now) {
     const char *key = find_difference(before, now);
     if (key) {
         err = rp_fail(RP_ERR_USAGE,
-                      "%s: the folder belongs to another round: '%s' is %s there and %s now; "
+                      "%s: the folder belongs to another round: %s is %s there and %s now; "
                       "expected a new folder",
-                      path, key, show_value(json_object_get(before, key), was),
+                      path, name_source(key), show_value(json_object_get(before, key), was),
                       show_value(json_object_get(now, key), is));
     }
     json_decref(before);
     return err;
 }
 
-rp_err rp_round_claim(const char *folder, const rp_round_asked *asked) {
+static void put_path(char out[PATH_BYTES], const char *folder, const char *name) {
+    (void)snprintf(out, PATH_BYTES, "%s/%s", folder, name);
+}
+
+/* Files that only a folder with asked.json has. */
+static rp_err refuse_others(const char *folder) {
+    static const char *const names[] = {"round.json", "run/run.yaml"};
+    char path[PATH_BYTES];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        put_path(path, folder, names[i]);
+        if (access(path, F_OK) == 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: exists, but %s has no asked.json: expected a new folder", path,
+                           folder);
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_round_find_claim(const char *folder, const rp_round_asked *asked, bool *claimed) {
     char path[PATH_BYTES];
     bool good = true;
     rp_err err;
-    json_t *now = json_of(asked, &good);
-    (void)snprintf(path, sizeof path, "%s/asked.json", folder);
-    if (!good) {
-        err = rp_fail(RP_ERR_MEMORY, "%s: no memory", path);
-    } else if (access(path, F_OK) == 0) {
-        err = compare(path, now);
-    } else {
-        FILE *file = rp_replace_begin(path);
-        good = file && json_dumpf(now, file, JSON_INDENT(1)) == 0 && fputc('\n', file) != EOF;
-        err = rp_replace_end(file, path, good);
+    put_path(path, folder, "asked.json");
+    *claimed = access(path, F_OK) == 0;
+    if (!*claimed) {
+        return refuse_others(folder);
     }
+    json_t *now = json_of(asked, &good);
+    err = good ? compare(path, now) : rp_fail(RP_ERR_MEMORY, "%s: no memory", path);
     json_decref(now);
     return err;
+}
+
+rp_err rp_round_claim(const char *folder, const rp_round_asked *asked) {
+    char path[PATH_BYTES];
+    bool good = true;
+    json_t *now = json_of(asked, &good);
+    put_path(path, folder, "asked.json");
+    FILE *file = good ? rp_replace_begin(path) : NULL;
+    good = file && json_dumpf(now, file, JSON_INDENT(1)) == 0 && fputc('\n', file) != EOF;
+    json_decref(now);
+    return rp_replace_end(file, path, good);
+}
+
+rp_err rp_round_release(const char *folder) {
+    char path[PATH_BYTES];
+    put_path(path, folder, "asked.json");
+    return unlink(path) == 0 || errno == ENOENT
+               ? rp_replace_sync_folder(path)
+               : rp_fail(RP_ERR_IO, "%s: cannot be removed: %s", path, strerror(errno));
 }

@@ -2,6 +2,7 @@
 #ifndef RP_SITES_ASKED_H
 #define RP_SITES_ASKED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -27,8 +28,14 @@ rp_err rp_sites_digest_file(const char *path, char out[RP_SITES_DIGEST]) RP_MUST
 /* XXH3-64 of a text without its end. */
 void rp_sites_digest_text(const char *text, char out[RP_SITES_DIGEST]);
 
-/* Writes the file, or compares with it if it exists.
- * errors  USAGE: the folder belongs to another round; IO */
+/* *claimed: the folder belongs to this round; false: to none. It may be missing.
+ * errors  USAGE: it belongs to another round, or has a run or an answer without asked.json; IO */
+rp_err rp_round_find_claim(const char *folder, const rp_round_asked *asked,
+                           bool *claimed) RP_MUST_CHECK;
+/* Writes the file, as a whole or not at all, when all that can be checked before the run is right.
+ * errors  IO, MEMORY */
 rp_err rp_round_claim(const char *folder, const rp_round_asked *asked) RP_MUST_CHECK;
+/* Removes the file of a round that was refused before it had a run. errors  IO */
+rp_err rp_round_release(const char *folder) RP_MUST_CHECK;
 
 #endif

@@ -67,14 +67,26 @@ static rp_err read_rates(const rp_st_reader *reader, const char *path, double *o
 
 /* ---- the site's state ------------------------------------------------------------------------ */
 
-static rp_err check_meta(const work *w, const char *key, const char *now) {
-    const char *was = rp_st_meta(w->state, key);
+static rp_err check_site(const work *w) {
+    const char *was = rp_st_meta(w->state, "site");
+    const char *now = w->order->site;
     return was && strcmp(was, now) == 0
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
-                         "%s: belongs to %s '%.100s', but the round is of '%.100s': remove the "
-                         "folder to start over",
-                         w->order->state, key, was ? was : "", now);
+                         "%s: belongs to site '%.100s': expected a folder of its own for site "
+                         "'%.100s'",
+                         w->order->state, was ? was : "", now);
+}
+
+static rp_err check_optimizer(const work *w) {
+    const char *was = rp_st_meta(w->state, "optimizer");
+    const char *now = w->order->optimizer;
+    return was && strcmp(was, now) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: belongs to optimizer '%.100s', but the round is of '%.100s': remove "
+                         "the folder to start over",
+                         w->order->state, was ? was : "", now);
 }
 
 static rp_err open_state(work *w) {
@@ -88,8 +100,8 @@ static rp_err open_state(work *w) {
     }
     RP_TRY(rp_st_open(w->arena, order->state, &w->state));
     RP_TRY(rp_st_check_sums(w->state));
-    RP_TRY(check_meta(w, "site", order->site));
-    RP_TRY(rules->keeps_optimizer ? check_meta(w, "optimizer", order->optimizer) : RP_OK);
+    RP_TRY(check_site(w));
+    RP_TRY(rules->keeps_optimizer ? check_optimizer(w) : RP_OK);
     RP_TRY(read_rates(w->state, order->state, &w->rates));
     RP_TRY(read_whole(w->state, order->state, "updates", &updates));
     w->about.from = order->from;

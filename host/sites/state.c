@@ -63,8 +63,8 @@ rp_err rp_site_find_state(rp_arena *arena, const char *folder, uint64_t round, c
     if (newest[0] != RP_SITE_NO_ROUND && newest[0] > round) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: the site has finished round %" PRIu64 ", so what it had before round "
-                       "%" PRIu64 " is lost: expected a later round; remove the folder to start "
-                       "over",
+                       "%" PRIu64 " is lost: expected a later round, or a new folder to start "
+                       "fresh",
                        folder, newest[0], round);
     }
     *from = newest[0] == round ? newest[1] : newest[0];

@@ -14,12 +14,18 @@ enum { STEPS_MAX = 1 << 24 };
 typedef struct {
     double *loss;         /* [steps]: of step i + 1; NULL: steps are only counted */
     uint64_t steps, most; /* `most`: later steps are left out */
+    bool skipped;
 } losses;
 
-/* A line with a step's loss is no event. */
+/* A line with a step's loss is no event. A step that was skipped before a kill is skipped again
+ * after it, so the event may count at any place. */
 static rp_err take_line(losses *l, const json_t *line) {
     const json_t *step = json_object_get(line, "step");
     const json_t *loss = json_object_get(line, "loss");
+    const char *event = json_string_value(json_object_get(line, "event"));
+    if (event && strcmp(event, "skipped") == 0) {
+        l->skipped = true;
+    }
     if (json_object_get(line, "event") || !json_is_integer(step) || !loss) {
         return RP_OK;
     }
@@ -55,7 +61,8 @@ static rp_err read_lines(losses *l, FILE *file, const char *path) {
 
 static void sum_up(const losses *l, rp_site_losses *out) {
     double sum = 0;
-    *out = (rp_site_losses){.steps = l->steps, .first = NAN, .mean = NAN, .last = NAN};
+    *out = (rp_site_losses){
+        .steps = l->steps, .first = NAN, .mean = NAN, .last = NAN, .skipped = l->skipped};
     for (uint64_t i = 0; i < l->steps; i++) {
         sum += l->loss[i];
     }

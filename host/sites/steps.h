@@ -2,6 +2,7 @@
 #ifndef RP_SITES_STEPS_H
 #define RP_SITES_STEPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -9,6 +10,7 @@
 typedef struct {
     uint64_t steps;
     double first, mean, last; /* loss; NAN without a step, and where a loss is not finite */
+    bool skipped;             /* an update was left out, because a gradient was not finite */
 } rp_site_losses;
 
 /* Reads the steps up to `most` of log.jsonl. Of a step that was done again after a fault or a kill,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`ringpipe round`: one site's step, from given weights to weights and round.json."""
 import json
+import math
 import os
 import random
 import shutil
@@ -223,19 +224,114 @@ class Round(Case):
         self.assertIn("none.safetensors", self.refused(*self.words("c", 3, "none.safetensors")))
         self.round("d", "--steps", "1")
         said = self.refused(*self.words("d", 4, "w/weights.safetensors", "--steps", "1"))
-        self.assertIn("'round' is 3 there and 4 now", said)
+        self.assertIn("--round is 3 there and 4 now", said)
         said = self.refused(*self.words("d", 3, "w/weights.safetensors", "--steps", "2"))
-        self.assertIn("'steps' is 1 there and 2 now", said)
+        self.assertIn("--steps is 1 there and 2 now", said)
         (self.dir / "split.json").write_text((self.dir / "split.json").read_text() + " ")
         said = self.refused(*self.words("d", 3, "w/weights.safetensors", "--steps", "1"))
-        self.assertIn("'split'", said)
+        self.assertIn("data.site.split is", said)
         said = self.refused(*self.words("d", 3, "w/weights.safetensors", "--steps", "1", "--set",
                                         "optimizer.lr=0.1"))
-        self.assertIn("'run'", said)
+        self.assertIn("the digest of the run file with --set is", said)
         self.site.write_text(SITE.replace("test: 64,", "test: 64, validation: 16,"))
         self.assertIn("split file", self.refused(*self.words("e")))
         self.site.write_text(SITE.replace("epochs: 1", "epochs: 1, init: other.safetensors"))
         self.round("f", "--steps", "1")
+
+
+    def test_corrected(self):
+        """What a refused command leaves behind does not belong to it: the corrected one goes on in
+        the same folder."""
+        want = self.round("want", "--steps", "2", "--state", "fresh", "--keep", "fc3*")
+        for number, site in ((2, "site-0"), (7, "site-1")):
+            self.round(f"{site}-{number}", "--steps", "1", "--state", f"state-{site}", "--keep",
+                       "fc3*", "--set", f"data.site.name={site}", number=number)
+        given = read_tensors(self.dir / "w/weights.safetensors")
+        name, (kind, shape, data) = next(iter(given.items()))
+        write_tensors(self.dir / "shape.safetensors", {
+            **given, name: (kind, [*shape[:-1], shape[-1] - 1], data[:len(data) // shape[-1] *
+                                                                     (shape[-1] - 1)])})
+        write_tensors(self.dir / "missing.safetensors",
+                      {n: t for n, t in given.items() if n != name})
+        write_tensors(self.dir / "nan.safetensors",
+                      {**given, name: (kind, shape, struct.pack("<f", float("nan")) + data[4:])})
+        (self.dir / "text.safetensors").write_text("no weights")
+        steps = ("--steps", "2")
+        good = "w/weights.safetensors"
+        for part, given_file, more in (
+                (name, "shape.safetensors", ()),
+                (name, "missing.safetensors", ()),
+                (name, "nan.safetensors", ()),
+                ("text.safetensors", "text.safetensors", ()),
+                ("matches no tensor", good, ("--keep", "tail*", "--state", "new")),
+                ("expected a folder of its own for site 'site-1'", good,
+                 ("--keep", "fc3*", "--state", "state-site-0")),
+                ("finished round 7", good, ("--keep", "fc3*", "--state", "state-site-1")),
+                ("device memory", good, ("--set", "ring.memory_mb=1")),
+                ("not a layer", good, ("--set", "cut=[none]"))):
+            with self.subTest(part=part, given=given_file):
+                said = self.refused(*self.words("a", 3, given_file, *steps, *more))
+                self.assertIn(part, said)
+                self.assertNotIn("remove the folder", said)  # it may be another site's
+                self.assertFalse((self.dir / "a/asked.json").exists())
+                self.assertFalse((self.dir / "a/start.safetensors").exists())
+        # The same after a kill between the start and the claim.
+        shutil.copy(self.dir / "site-0-2/start.safetensors", self.dir / "a")
+        (self.dir / "a/before.json").write_text('{"eval": {"loss": 1}}')
+        got = self.round("a", *steps, "--state", "new", "--keep", "fc3*")
+        self.assertEqual((got["out"], got["before"]), (want["out"], None))
+        # A folder of a round is left alone.
+        files = {path: path.read_bytes() for path in (self.dir / "a").glob("*") if path.is_file()}
+        self.refused(*self.words("a", 3, "nan.safetensors", *steps))
+        self.refused(*self.words("a", 3, good, *steps, "--set", "ring.memory_mb=1"))
+        self.assertEqual(files, {path: path.read_bytes() for path in files})
+        # Nor are files removed that no round has made.
+        (self.dir / "own").mkdir()
+        shutil.copy(self.dir / good, self.dir / "own/start.safetensors")
+        self.assertIn("own/start.safetensors", self.refused(*self.words("own")))
+        self.assertEqual((self.dir / "own/start.safetensors").read_bytes(),
+                         (self.dir / good).read_bytes())
+        shutil.copytree(self.dir / "w", self.dir / "other/run")
+        self.assertIn("has no asked.json", self.refused(*self.words("other")))
+
+    def test_no_evaluation(self):
+        """An evaluation of the start that ends early is reported once."""
+        whole = SITE.replace(", site: {split: split.json, name: site-1}", "")
+        self.ringpipe("data", "split", self.run_file(whole), "--sites", "2", "--validation", "0.2",
+                      "--out", "split.json", "--yes")
+        said = self.refused(*self.words("a", 3, "w/weights.safetensors", "--set",
+                                        "ring.memory_mb=1"))
+        self.assertNotIn("before.json", said)
+        process = self.start(*self.words("b"))
+        self.wait_for("the evaluation", (self.dir / "b/before.json.tmp").exists, process=process)
+        process.send_signal(signal.SIGINT)
+        _, err = self.finish(process, code=130)
+        self.assertNotIn("before.json", err)
+        self.assertFalse((self.dir / "b/before.json").exists())
+        self.assertFalse((self.dir / "b/before.json.tmp").exists())
+        self.assertEqual(self.round("b")["before"]["samples"], 512 // 5)
+
+    def test_rates(self):
+        """norm_a follows the schedule of the learning rate, over all steps of the round."""
+        schedules = {
+            "{kind: constant, warmup_steps: 4}": [min(1, (k + 1) / 4) for k in range(6)],
+            "{kind: cosine}": [(1 + math.cos(math.pi * k / 6)) / 2 for k in range(6)],
+            "{kind: step, step_size: 1, gamma: 0.5}": [1] * 6}  # 8 steps in an epoch
+        for number, (schedule, rates) in enumerate(schedules.items()):
+            answer = self.round(f"r{number}", "--steps", "6", "--set", f"lr_schedule={schedule}",
+                                "--set", "data.site=none")
+            u = want = 0
+            for rate in rates:
+                u = 0.9 * u + 1
+                want += rate * u
+            self.assertAlmostEqual(answer["norm_a"], want)
+        # A step that was skipped has no weight, so the sum is not known.
+        log = self.dir / "r0/run/log.jsonl"
+        log.write_text('{"event":"skipped","step":2}\n' + log.read_text())
+        (self.dir / "r0/round.json").unlink()
+        again = self.round("r0", "--steps", "6", "--set", "lr_schedule={kind: constant, "
+                           "warmup_steps: 4}", "--set", "data.site=none")
+        self.assertIsNone(again["norm_a"])
 
 
 PLAIN = SITE.replace(", momentum: 0.9", "")
@@ -473,14 +569,14 @@ class Rules(Case):
         self.refuse("matches no tensor", "b", 1, "--keep", "tail*", "--state", "s")
         self.round("c", "--steps", "1", "--keep", "fc3*", "--state", "s", number=5)
         self.refuse("finished round 5", "d", 4, "--keep", "fc3*", "--state", "s")
-        self.refuse("'keep'", "c", 5, "--state", "s")
+        self.refuse("--keep is", "c", 5, "--state", "s")
         (self.dir / "w/weights.safetensors").write_bytes(b"changed")
-        self.refuse("'in'", "c", 5, "--keep", "fc3*", "--state", "s")
+        self.refuse("the digest of --in is", "c", 5, "--keep", "fc3*", "--state", "s")
 
 
 load_tests = program.few_when_short("Round.test_an_answer", "Round.test_kills",
-                                    "Round.test_refusals", "Rules.test_a_drift",
-                                    "Rules.test_refused_rules")
+                                    "Round.test_refusals", "Round.test_corrected",
+                                    "Rules.test_a_drift", "Rules.test_refused_rules")
 
 
 if __name__ == "__main__":

@@ -18,45 +18,62 @@ static rp_round_asked example(void) {
         .round = 7, .site = "a", .steps = 50, .in = "0123456789abcdef", .run = "fedcba9876543210"};
 }
 
+/* The folder's round is not `asked`, and the message has `part`. */
+static void refuse_claim(const rp_round_asked *asked, const char *part) {
+    bool claimed;
+    expect_err(rp_round_find_claim(folder, asked, &claimed), RP_ERR_USAGE);
+    expect_part(part);
+}
+
+static void expect_claimed(const rp_round_asked *asked, bool want) {
+    bool claimed = !want;
+    expect_ok(rp_round_find_claim(folder, asked, &claimed));
+    assert_int_equal(claimed, want);
+}
+
 static void test_claim(void **state) {
     rp_round_asked asked = example();
     (void)state;
+    expect_claimed(&asked, false);
     expect_ok(rp_round_claim(folder, &asked));
-    expect_ok(rp_round_claim(folder, &asked));
+    expect_claimed(&asked, true);
     asked.round = 8;
-    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
-    expect_part("'round' is 7 there and 8 now");
+    refuse_claim(&asked, "--round is 7 there and 8 now");
     asked = example();
     asked.in[0] = '1';
-    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
-    expect_part("'in' is \"0123456789abcdef\" there");
+    refuse_claim(&asked, "the digest of --in is \"0123456789abcdef\" there");
     asked = example();
     (void)snprintf(asked.split, sizeof asked.split, "aa");
-    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
-    expect_part("'split' is");
+    refuse_claim(&asked, "data.site.split is");
     /* a rule that is not asked for any more, or is new */
     asked = example();
     asked.rules.clip = 2;
-    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
-    expect_part("'clip' is missing there and 2.0 now");
+    refuse_claim(&asked, "--clip is missing there and 2.0 now");
     asked = example();
     asked.site = "b";
-    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
-    assert_int_equal(unlink(in_folder("asked.json")), 0);
+    refuse_claim(&asked, "data.site.name is");
+    /* a folder that was given back belongs to the next round */
+    expect_ok(rp_round_release(folder));
+    expect_ok(rp_round_release(folder));
+    expect_claimed(&asked, false);
     asked.rules = (rp_round_rules){.keep = (const char *const[]){"bn*"},
                                    .keep_count = 1,
                                    .anchor = 0.5,
                                    .drift = true,
                                    .keeps_optimizer = true};
     expect_ok(rp_round_claim(folder, &asked));
-    expect_ok(rp_round_claim(folder, &asked));
+    expect_claimed(&asked, true);
     asked.rules.drift = false;
-    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
-    expect_part("'drift' is true there and missing now");
+    refuse_claim(&asked, "--drift is true there and missing now");
     write_text("asked.json", "{\"version\": 1");
     asked = example();
-    expect_err(rp_round_claim(folder, &asked), RP_ERR_USAGE);
-    expect_part("asked.json:1");
+    refuse_claim(&asked, "asked.json:1");
+    /* an answer without the question */
+    expect_ok(rp_round_release(folder));
+    write_text("round.json", "{}");
+    refuse_claim(&asked, "round.json: exists, but");
+    assert_int_equal(unlink(in_folder("round.json")), 0);
+    expect_claimed(&asked, false);
 }
 
 /* The sum over the steps k of (1 - r^k) / (1 - r), from Wang et al.'s definition. */
@@ -68,16 +85,69 @@ static double sum_a(uint64_t steps, double r) {
     return sum;
 }
 
+enum { STEPS_MOST = 40 };
+
+/* With the same rate in each step; `pull`: rate times mu of the anchor. */
+static double constant_a(uint64_t steps, double momentum, double pull) {
+    double rate[STEPS_MOST];
+    for (uint64_t k = 0; k < STEPS_MOST; k++) {
+        rate[k] = 0.05;
+    }
+    return rp_round_norm_a(&(rp_round_steps){
+        .rate = rate, .count = steps, .lr = 0.05, .momentum = momentum, .anchor = pull / 0.05});
+}
+
 static void test_norm_a(void **state) {
     (void)state;
-    expect_close(rp_round_norm_a(5, 0, 0), 5, 0, 0);
-    expect_close(rp_round_norm_a(2, 0.9, 0), 2.9, 1e-12, 0); /* 1 + 1.9 */
-    for (uint64_t steps = 0; steps < 40; steps++) {
-        expect_close(rp_round_norm_a(steps, 0.9, 0), sum_a(steps, 0.9), 1e-11, 1e-12);
-        expect_close(rp_round_norm_a(steps, 0.5, 0), sum_a(steps, 0.5), 1e-11, 1e-12);
+    expect_close(constant_a(5, 0, 0), 5, 0, 0);
+    expect_close(constant_a(2, 0.9, 0), 2.9, 1e-12, 0); /* 1 + 1.9 */
+    for (uint64_t steps = 0; steps < STEPS_MOST; steps++) {
+        const double k = (double)steps;
+        expect_close(constant_a(steps, 0.9, 0), sum_a(steps, 0.9), 1e-11, 1e-12);
+        expect_close(constant_a(steps, 0.5, 0), sum_a(steps, 0.5), 1e-11, 1e-12);
+        expect_close(constant_a(steps, 0.9, 0), (k - 0.9 * (1 - pow(0.9, k)) / 0.1) / 0.1, 1e-11,
+                     1e-12);
+        expect_close(constant_a(steps, 0, 0.1), (1 - pow(0.9, k)) / 0.1, 1e-11, 1e-12);
     }
-    expect_close(rp_round_norm_a(3, 0, 0.1), 1 + 0.9 + 0.81, 1e-12, 0); /* with an anchor */
-    assert_true(isnan(rp_round_norm_a(3, 0.9, 0.1)));
+    expect_close(constant_a(3, 0, 0.1), 1 + 0.9 + 0.81, 1e-12, 0); /* with an anchor */
+    assert_true(isnan(constant_a(3, 0.9, 0.1)));
+}
+
+/* (start - end) / lr of a scalar that SGD moves along a gradient of 1, as optim_sgd.c computes. An
+ * anchor adds mu times the difference from the start to the gradient. */
+static double move_scalar(const rp_round_steps *steps) {
+    double w = 0;
+    double buffer = 0;
+    for (uint64_t k = 0; k < steps->count; k++) {
+        const double g = 1 + steps->anchor * w;
+        const bool gathers = steps->momentum > 0;
+        buffer = k == 0 ? g : steps->momentum * buffer + (1 - steps->dampening) * g;
+        const double d = !gathers ? g : steps->nesterov ? g + steps->momentum * buffer : buffer;
+        w -= steps->rate[k] * d;
+    }
+    return -w / steps->lr;
+}
+
+/* Rates of a warm-up over five steps, then a quarter of the rate. */
+static void test_norm_a_rates(void **state) {
+    static const double rate[] = {0.02, 0.04, 0.06, 0.08, 0.1, 0.1, 0.025, 0.025};
+    rp_round_steps steps = {.rate = rate, .count = 8, .lr = 0.1};
+    (void)state;
+    expect_close(rp_round_norm_a(&steps), 4.5, 1e-12, 0);
+    steps.momentum = 0.9;
+    expect_close(rp_round_norm_a(&steps), move_scalar(&steps), 1e-12, 0);
+    steps.count = 3;
+    expect_close(rp_round_norm_a(&steps), 0.2 + 0.4 * 1.9 + 0.6 * 2.71, 1e-12, 0);
+    steps.count = 8;
+    steps.nesterov = true;
+    expect_close(rp_round_norm_a(&steps), move_scalar(&steps), 1e-12, 0);
+    steps.nesterov = false;
+    steps.dampening = 0.3;
+    expect_close(rp_round_norm_a(&steps), move_scalar(&steps), 1e-12, 0);
+    steps = (rp_round_steps){.rate = rate, .count = 8, .lr = 0.1, .anchor = 3};
+    expect_close(rp_round_norm_a(&steps), move_scalar(&steps), 1e-12, 0);
+    steps.lr = 0;
+    assert_true(isnan(rp_round_norm_a(&steps)));
 }
 
 static void test_losses(void **state) {
@@ -97,9 +167,12 @@ static void test_losses(void **state) {
     expect_ok(rp_site_read_losses(in_folder("log.jsonl"), 2, &losses));
     assert_int_equal(losses.steps, 2);
     expect_close(losses.last, 2, 0, 0);
-    write_text("log.jsonl", "{\"step\":1,\"loss\":null}\n");
+    assert_false(losses.skipped);
+    write_text("log.jsonl", "{\"event\":\"skipped\",\"step\":1}\n"
+                            "{\"step\":1,\"loss\":null}\n");
     expect_ok(rp_site_read_losses(in_folder("log.jsonl"), UINT64_MAX, &losses));
     assert_true(isnan(losses.mean));
+    assert_true(losses.skipped);
     write_text("log.jsonl", "");
     expect_ok(rp_site_read_losses(in_folder("log.jsonl"), UINT64_MAX, &losses));
     assert_int_equal(losses.steps, 0);
@@ -202,6 +275,7 @@ static void test_answer(void **state) {
                                     .joules = 12.5,
                                     .optimizer = "sgd",
                                     .lr = 0.1,
+                                    .norm_a = 50.5,
                                     .out = "00112233445566"};
     json_t *got = NULL;
     (void)state;
@@ -214,7 +288,7 @@ static void test_answer(void **state) {
     expect_close(json_number_value(json_object_get(got, "joules")), 12.5, 0, 0);
     assert_true(json_is_null(json_object_get(json_object_get(got, "loss"), "mean")));
     assert_null(json_object_get(got, "split"));
-    expect_close(json_number_value(json_object_get(got, "norm_a")), 50, 0, 0);
+    expect_close(json_number_value(json_object_get(got, "norm_a")), 50.5, 0, 0);
     json_decref(got);
 }
 
@@ -236,6 +310,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_claim, setup, teardown),
         cmocka_unit_test_setup_teardown(test_norm_a, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_norm_a_rates, setup, teardown),
         cmocka_unit_test_setup_teardown(test_losses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_weights, setup, teardown),
         cmocka_unit_test_setup_teardown(test_answer, setup, teardown),
