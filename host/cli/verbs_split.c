@@ -1,12 +1,15 @@
 /* data split: divides a training set among sites. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/json_print.h"
 #include "base/json_values.h"
+#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/output_file.h"
 #include "data/data.h"
@@ -23,6 +26,7 @@ typedef struct {
     const char *ids; /* file of rule `column`; NULL: another rule */
     rp_partition_samples samples;
     rp_split_list list;
+    bool held_out; /* some site has validation samples */
     char digest[RP_SPLIT_DIGEST];
     uint32_t *classes; /* [sites][classes]: samples of each class at each site; NULL: no classes */
 } divided;
@@ -75,6 +79,30 @@ fail:
     return err;
 }
 
+/* Refuses a share that gives no site a validation sample. Each site keeps a training sample,
+ * because the share is below 1 and rounded down. */
+static rp_err check_held_out(const divided *d, double share) {
+    uint32_t without = 0; /* sites without a validation sample */
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < d->list.sites; k++) {
+        const rp_site_samples *site = &d->list.site[k];
+        const uint32_t all = site->train_count + site->validation_count;
+        most = all > most ? all : most;
+        without += site->validation_count == 0;
+    }
+    if (without == d->list.sites) {
+        return rp_fail(RP_ERR_USAGE,
+                       "data split: --validation: %g holds out no sample of any site, because the "
+                       "largest site has %u samples: expected at least 1/%u",
+                       share, most, most);
+    }
+    if (without > 0) {
+        rp_log_info("--validation: %u of %u sites are too small for a validation sample", without,
+                    d->list.sites);
+    }
+    return RP_OK;
+}
+
 /* Moves a share of each site's samples to its validation part. */
 static rp_err hold_out(rp_arena *arena, divided *d, double share) {
     rp_site_samples *site = (rp_site_samples *)(uintptr_t)d->list.site;
@@ -91,7 +119,9 @@ static rp_err hold_out(rp_arena *arena, divided *d, double share) {
         site[k].validation = held;
         site[k].train_count = all - site[k].validation_count;
         site[k].train = rest;
+        d->held_out = d->held_out || site[k].validation_count > 0;
     }
+    err = share > 0 ? check_held_out(d, share) : RP_OK;
 fail:
     return err;
 }
@@ -176,6 +206,9 @@ static double evenness(const divided *d, uint32_t site) {
 static void print_site(const divided *d, uint32_t site) {
     const uint32_t classes = d->samples.classes;
     (void)printf("%-10s %8u", d->list.site[site].name, d->list.site[site].train_count);
+    if (d->held_out) {
+        (void)printf(" %10u", d->list.site[site].validation_count);
+    }
     if (d->classes) {
         (void)printf(" %8.2f", evenness(d, site));
     }
@@ -186,7 +219,8 @@ static void print_site(const divided *d, uint32_t site) {
 }
 
 static void print_text(const divided *d, const char *path) {
-    (void)printf("%-10s %8s%s", "site", "samples", d->classes ? " evenness" : "");
+    (void)printf("%-10s %8s%s%s", "site", "samples", d->held_out ? " validation" : "",
+                 d->classes ? " evenness" : "");
     for (uint32_t c = 0;
          d->classes && d->samples.classes <= CLASSES_SHOWN_MAX && c < d->samples.classes; c++) {
         (void)printf(" %6u", c);
@@ -240,22 +274,37 @@ static rp_err print_json(const divided *d, const char *path) {
     return rp_json_print(object, 0, stdout);
 }
 
+/* *ids: the file of rule `column`, or NULL. */
+static rp_err check_options(const rp_cli_args *args, const char **ids) {
+    static const char column[] = "column:";
+    const bool by_column = strncmp(args->split.by, column, strlen(column)) == 0;
+    *ids = by_column ? args->split.by + strlen(column) : NULL;
+    if (by_column && access(*ids, R_OK) != 0) {
+        return rp_fail(RP_ERR_USAGE,
+                       "data split: --by: '%s': %s: expected column:FILE, a file with the name of "
+                       "a site in a line for each training sample",
+                       args->split.by, (*ids)[0] ? strerror(errno) : "the file is missing");
+    }
+    if (!by_column && (args->split.sites == 0 || args->split.sites > RP_SITES_MAX)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "data split: --sites: missing or 0: expected 1 to %d, or --by column:FILE",
+                       RP_SITES_MAX);
+    }
+    if (!(args->split.validation < 1)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "data split: --validation: expected a share below 1, so that each site "
+                       "keeps training samples; found %g",
+                       args->split.validation);
+    }
+    return RP_OK;
+}
+
 rp_err rp_verb_data_split(rp_arena *arena, const rp_cli_args *args) {
     rp_runfile run = {0};
     divided d = {.data = &run.data};
     const char *set[RP_OPTION_ITEMS_MAX + 1];
-    const char *const column = "column:";
     rp_err err;
-    if (strncmp(args->split.by, column, strlen(column)) == 0) {
-        d.ids = args->split.by + strlen(column);
-    } else if (args->split.sites == 0 || args->split.sites > RP_SITES_MAX) {
-        return rp_fail(RP_ERR_USAGE, "data split: --sites: expected 1 to %d, found %u",
-                       RP_SITES_MAX, args->split.sites);
-    }
-    if (!(args->split.validation < 1)) {
-        return rp_fail(RP_ERR_USAGE, "data split: --validation: expected a share below 1, found %g",
-                       args->split.validation);
-    }
+    RP_TRY(check_options(args, &d.ids));
     for (uint32_t i = 0; i < args->set.count; i++) {
         set[i] = args->set.item[i];
     }

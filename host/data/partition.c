@@ -26,8 +26,8 @@ typedef struct {
 
 static rp_err refuse_rule(const char *text) {
     return rp_fail(RP_ERR_USAGE,
-                   "rule '%s': expected iid, dirichlet:ALPHA, classes:N, shards:N, "
-                   "quantity:linear|square|exp or quantity:dirichlet:ALPHA",
+                   "--by: rule '%s': expected iid, dirichlet:ALPHA, classes:N, shards:N, "
+                   "quantity:linear|square|exp, quantity:dirichlet:ALPHA or column:FILE",
                    text);
 }
 
@@ -35,8 +35,8 @@ static rp_err parse_alpha(const char *text, const char *number, double *out) {
     char *end = NULL;
     *out = number[0] ? strtod(number, &end) : 0;
     if (!end || *end || !(*out >= ALPHA_MIN && *out <= ALPHA_MAX)) {
-        return rp_fail(RP_ERR_USAGE, "rule '%s': expected an alpha from %g to %g", text, ALPHA_MIN,
-                       ALPHA_MAX);
+        return rp_fail(RP_ERR_USAGE, "--by: rule '%s': expected an alpha from %g to %g", text,
+                       ALPHA_MIN, ALPHA_MAX);
     }
     return RP_OK;
 }
@@ -44,8 +44,9 @@ static rp_err parse_alpha(const char *text, const char *number, double *out) {
 static rp_err parse_per_site(const char *text, const char *number, uint32_t *out) {
     const bool digits = number[0] && strlen(number) <= 6 && !number[strspn(number, "0123456789")];
     *out = digits ? (uint32_t)strtoul(number, NULL, 10) : 0;
-    return *out > 0 ? RP_OK
-                    : rp_fail(RP_ERR_USAGE, "rule '%s': expected a whole number above 0", text);
+    return *out > 0
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE, "--by: rule '%s': expected a whole number above 0", text);
 }
 
 static rp_err parse_quantity(const char *text, const char *word, rp_partition_rule *out) {

@@ -1,8 +1,10 @@
 #include "data/data.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -69,6 +71,14 @@ static rp_err check_set(const rp_data *data, const rp_node *at, const char *path
     return RP_OK;
 }
 
+static rp_err check_file(const rp_node *at, const char *path) {
+    return access(path, R_OK) == 0
+               ? RP_OK
+               : rp_node_fail(at,
+                              "'%s': %s: expected a file that `ringpipe data split` has written",
+                              path, strerror(errno));
+}
+
 static rp_err find_site(const rp_split_list *list, const rp_node *at, const char *path,
                         const char *name, const rp_site_samples **out) {
     *out = rp_split_list_find(list, name);
@@ -108,6 +118,7 @@ rp_err rp_data_take_site(rp_arena *arena, rp_data *data, rp_node *keys) {
     RP_TRY(rp_node_need(node, "name"));
     RP_TRY(rp_node_string(node, "name", &name));
     RP_TRY(rp_node_done(node));
+    RP_TRY(check_file(rp_node_find(node, "split"), path));
     RP_TRY(rp_split_file_read(arena, path, &list));
     RP_TRY(check_set(data, rp_node_find(node, "split"), path, &list));
     RP_TRY(find_site(&list, rp_node_find(node, "name"), path, name, &site));

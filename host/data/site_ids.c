@@ -8,7 +8,7 @@
 #include "data/partition.h"
 #include "data/split_file.h"
 
-enum { LINE_BYTES = RP_SITE_NAME_MAX + 3 }; /* with "\r\n" and the end */
+enum { LINE_BYTES = RP_SITE_NAME_MAX + 2 }; /* with "\r" and the end */
 
 static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -18,19 +18,35 @@ static rp_err fail_line(const char *path, uint32_t line, const char *expected) {
     return rp_fail(RP_ERR_USAGE, "%s:%u: expected %s", path, line, expected);
 }
 
+/* Reads a line without its end, "\n" or "\r\n"; the last one may have none. Returns false at the
+ * end of the file. *whole false: the line is longer than any name, or contains a byte 0. */
+static bool read_line(FILE *file, char text[LINE_BYTES], bool *whole) {
+    size_t length = 0;
+    int byte;
+    *whole = true;
+    while ((byte = getc(file)) != EOF && byte != '\n') {
+        *whole = *whole && byte != 0 && length < LINE_BYTES - 1;
+        if (*whole) {
+            text[length++] = (char)byte;
+        }
+    }
+    const bool found = byte == '\n' || length > 0 || !*whole;
+    length -= byte == '\n' && length > 0 && text[length - 1] == '\r';
+    text[length] = '\0';
+    return found;
+}
+
 /* Reads the name in each line; empty lines at the end are ignored. */
 static rp_err read_lines(rp_arena *arena, FILE *file, const char *path, uint32_t samples,
                          const char **line) {
     char text[LINE_BYTES];
     uint32_t count = 0;
     uint32_t number = 0;
+    bool whole;
     rp_err err = RP_OK;
-    while (fgets(text, sizeof text, file)) {
+    while (read_line(file, text, &whole)) {
         char *name;
         number++;
-        const size_t length = strcspn(text, "\r\n");
-        const bool whole = text[length] || feof(file); /* else too long, or with a byte 0 */
-        text[length] = '\0';
         if (whole && !text[0] && count == samples) {
             continue;
         }

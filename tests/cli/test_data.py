@@ -82,11 +82,44 @@ class Sites(program.Case):
         self.assertIn("--sites", err)
         err = self.refused("data", "split", run, "--sites", "2", "--by", "luck", "--out",
                            "other.json")
+        self.assertIn("--by: rule 'luck'", err)
         self.assertIn("dirichlet:ALPHA", err)
+        self.assertIn("column:FILE", err)
+        words = ("data", "split", run, "--out", "other.json")
+        self.assertIn("--sites: missing", self.refused(*words))
+        for by in ("column:", "column:none"):
+            err = self.refused(*words, "--by", by)
+            self.assertIn(f"--by: '{by}'", err)
+            self.assertIn("expected column:FILE", err)
+        # 128 samples at each of two sites
+        err = self.refused(*words, "--sites", "2", "--validation", "0.0001")
+        self.assertIn("--validation: 0.0001 holds out no sample", err)
+        self.assertIn("at least 1/128", err)
         self.assertFalse((self.dir / "other.json").exists())
         text = RUN.replace("train: 256, test: 64",
                            "train: 255, test: 64, site: {split: split.json, name: site-1}")
         self.assertIn("ringpipe data split", self.refused("train", self.run_file(text)))
+        err = self.refused("train", self.run_file(text.replace("split.json", "none.json")))
+        self.assertIn("data.site.split: '", err)
+        self.assertIn("none.json': No such file", err)
+
+    def test_table(self):
+        """The table has the validation samples if there are any."""
+        words = ("data", "split", self.run_file(RUN), "--sites", "2", "--out", "split.json",
+                 "--yes")
+        lines = self.ringpipe(*words)[0].splitlines()
+        self.assertEqual(lines[0].split()[:3], ["site", "samples", "evenness"])
+        self.assertEqual(lines[1].split()[:2], ["site-0", "128"])
+        lines = self.ringpipe(*words, "--validation", "0.25")[0].splitlines()
+        self.assertEqual(lines[0].split()[:4], ["site", "samples", "validation", "evenness"])
+        self.assertEqual(lines[1].split()[:3], ["site-0", "96", "32"])
+        lines = self.ringpipe(*words, "--validation", "0.9999999999999999")[0].splitlines()
+        self.assertEqual(lines[1].split()[:3], ["site-0", "1", "127"])
+        # A share that only some sites are too small for is taken, and said.
+        (self.dir / "ids").write_text("small\n" * 3 + "large\n" * 253)
+        _, err = self.ringpipe("data", "split", self.run_file(RUN), "--by", "column:ids", "--out",
+                               "split.json", "--yes", "--validation", "0.1")
+        self.assertIn("1 of 2 sites are too small for a validation sample", err)
 
 
 class Validation(program.Case):

@@ -274,12 +274,16 @@ static void test_file(void **state) {
     assert_null(rp_split_list_find(&list, "middle"));
 }
 
+static void write_bytes(const char *name, const char *bytes, size_t count) {
+    FILE *file = fopen(in_folder(name), "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
 static void refuse_ids(const char *text, size_t bytes, const char *part) {
     rp_site_ids ids;
-    FILE *file = fopen(in_folder("ids"), "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, bytes, file), bytes);
-    assert_int_equal(fclose(file), 0);
+    write_bytes("ids", text, bytes);
     expect_err(rp_site_ids_read(&arena, in_folder("ids"), 3, &ids), RP_ERR_USAGE);
     if (!strstr(rp_err_message(), part)) {
         fail_msg("'%s' is not in '%s'", part, rp_err_message());
@@ -288,6 +292,8 @@ static void refuse_ids(const char *text, size_t bytes, const char *part) {
 
 static void test_ids(void **state) {
     static const char zero[] = "a\0b\nc\nd\n";
+    static const char last_zero[] = "a\nb\nc\0zzz";
+    static const char last_zeros[] = "a\nb\nc\n\0";
     char lines[300];
     rp_site_ids ids;
     (void)state;
@@ -304,6 +310,21 @@ static void test_ids(void **state) {
     refuse_ids("a\nb\nc\nd\n", 8, "ids:4: expected the end");
     refuse_ids("a\n\nc\n", 5, "ids:2: expected the name");
     refuse_ids(zero, sizeof zero - 1, "ids:1: expected the name");
+    /* only "\r\n", "\n" or the end of the file may follow a name */
+    refuse_ids(last_zero, sizeof last_zero - 1, "ids:3: expected the name");
+    refuse_ids(last_zeros, sizeof last_zeros - 1, "ids:4: expected the name");
+    refuse_ids("a\rzzz\nb\nc\n", 10, "ids:1: expected the name");
+    refuse_ids("a\r\r\nb\nc\n", 9, "ids:1: expected the name");
+    refuse_ids("a\nb\nc\r", 6, "ids:3: expected the name");
+    refuse_ids("a\nb\nc\rzzz", 9, "ids:3: expected the name");
+    memset(lines, 'x', sizeof lines);
+    memcpy(lines + RP_SITE_NAME_MAX, "\r\na\nb\n", 6); /* the longest name */
+    write_bytes("ids", lines, RP_SITE_NAME_MAX + 6);
+    expect_ok(rp_site_ids_read(&arena, in_folder("ids"), 3, &ids));
+    assert_int_equal(strlen(ids.name[2]), RP_SITE_NAME_MAX);
+    memset(lines, 'x', sizeof lines);
+    lines[RP_SITE_NAME_MAX + 1] = '\n';
+    refuse_ids(lines, RP_SITE_NAME_MAX + 2, "ids:1: expected the name");
     memset(lines, 'x', sizeof lines);
     refuse_ids(lines, sizeof lines, "ids:1: expected the name");
     expect_err(rp_site_ids_read(&arena, in_folder("none"), 3, &ids), RP_ERR_IO);
