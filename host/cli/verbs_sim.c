@@ -1,9 +1,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "run/form.h"
 #include "sim/sim.h"
+#include "simsites/simsites.h"
 
 rp_err rp_verb_sim(rp_arena *arena, const rp_cli_args *args) {
+    rp_run_form form;
+    rp_err err;
     (void)arena;
     const rp_sim_options options = {
         .run_path = args->words.item[0],
@@ -23,5 +27,8 @@ rp_err rp_verb_sim(rp_arena *arena, const rp_cli_args *args) {
         .trace = args->sim.trace,
         .format = rp_cli_is_json(args) ? RP_FORMAT_JSON : RP_FORMAT_TEXT,
     };
-    return rp_sim(&options);
+    RP_TRY(rp_run_find_form(options.run_path, options.set, options.set_count, &form));
+    err = form == RP_FORM_SITES ? rp_sim_sites(&options) : rp_sim(&options);
+fail:
+    return err;
 }

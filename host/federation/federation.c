@@ -1,7 +1,6 @@
 #include "federation/federation_own.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -163,7 +162,7 @@ static rp_err write_files(rp_federation *f, rp_runfile *run) {
     }
     RP_TRY(rp_replace_sync_folder(f->run_yaml));
     RP_TRY(f->round == 0 && access(f->center, F_OK) != 0
-               ? rp_federation_begin_center(run, f->center)
+               ? f->engine.kind->begin_center(f->engine.context, run, f->center)
                : RP_OK);
     err = rp_federation_write_journal(f);
 fail:
@@ -229,6 +228,7 @@ rp_err rp_federation_open(const rp_clock *clock, const rp_federation_options *op
     }
     *f = (rp_federation){
         .clock = clock, .options = *options, .arena = arena, .folder_fd = -1, .loss = (double)NAN};
+    f->engine = options->engine.kind ? options->engine : rp_site_processes();
     f->start_ns = f->now_ns = rp_clock_now_ns(clock);
     RP_TRY(rp_runfile_read(&f->arena, options->run_path, options->set, options->set_count, &run));
     RP_TRY(take_run(f, &run));
@@ -248,9 +248,9 @@ rp_err rp_federation_close(rp_federation **taken) {
     *taken = NULL;
     const rp_err result = f->phase == RP_FEDERATION_ENDED ? f->result : RP_ERR_INTERRUPTED;
     for (uint32_t i = 0; i < f->sites; i++) {
-        rp_child_kill(&f->site[i].child);
+        f->engine.kind->kill(f->engine.context, &f->site[i].child);
     }
-    rp_child_kill(&f->scorer);
+    f->engine.kind->kill(f->engine.context, &f->scorer);
     rp_federation_leave_folder(f);
     json_decref(f->rows);
     json_decref(f->score);
@@ -262,30 +262,16 @@ rp_err rp_federation_close(rp_federation **taken) {
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
 static rp_err start_scorer(rp_federation *f) {
-    const char *const word[] = {"ringpipe",      "eval",    f->folder,
-                                "--weights",     f->center, "--format",
-                                "json",          "--quiet", f->options.keys ? "--keys" : NULL,
-                                f->options.keys, NULL};
-    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-    const int out = open(f->scores, flags | O_TRUNC, 0666);
-    const int log = open(f->eval_log, flags | O_APPEND, 0666);
-    rp_err err = out >= 0 && log >= 0
-                     ? rp_child_start(&f->scorer, NULL, word, (const int[3]){-1, out, log}, -1)
-                     : RP_ERR_IO;
-    if (err != RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: the evaluation cannot be started: %s", f->eval_log,
-                      strerror(errno));
-    }
-    if (out >= 0) {
-        (void)close(out);
-    }
-    if (log >= 0) {
-        (void)close(log);
-    }
-    return err;
+    const rp_score_order order = {.folder = f->folder,
+                                  .weights = f->center,
+                                  .keys = f->options.keys,
+                                  .scores = f->scores,
+                                  .log = f->eval_log};
+    return f->engine.kind->start_score(f->engine.context, &f->scorer, &order);
 }
 
 static rp_err take_score(rp_federation *f) {
+    rp_err err;
     json_t *root = json_load_file(f->scores, 0, NULL);
     json_decref(f->score);
     f->score = json_incref(json_object_get(root, "eval"));
@@ -295,7 +281,10 @@ static rp_err take_score(rp_federation *f) {
         rp_federation_log_score(f);
     }
     (void)unlink(f->scores);
-    return rp_federation_write_journal(f);
+    RP_TRY(rp_federation_write_journal(f));
+    err = rp_federation_enter(f, RP_FEDERATION_AT_SCORED);
+fail:
+    return err;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -319,6 +308,7 @@ static rp_err finish_run(rp_federation *f) {
 static rp_err end_run(rp_federation *f) {
     rp_err err;
     RP_TRY(rp_average_export(f->center, f->weights));
+    RP_TRY(rp_federation_enter(f, RP_FEDERATION_AT_EXPORTED));
     if (!f->has_test && f->finite && !isfinite(f->loss)) {
         f->result = RP_ERR_FAULT; /* only the loss tells how good the centre is */
         (void)snprintf(f->note, sizeof f->note,
@@ -337,8 +327,8 @@ static rp_err step_evaluation(rp_federation *f) {
         return start_scorer(f);
     }
     if (needed) {
-        rp_child_press(&f->scorer, f->now_ns);
-        if (!rp_child_reap(&f->scorer, &code)) {
+        f->engine.kind->press(f->engine.context, &f->scorer, f->now_ns);
+        if (!f->engine.kind->reap(f->engine.context, &f->scorer, &code)) {
             return RP_OK;
         }
         if (code != 0) {
@@ -372,14 +362,14 @@ static rp_err watch_children(rp_federation *f) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < f->sites; i++) {
         rp_site *site = &f->site[i];
-        rp_child_press(&site->child, f->now_ns);
-        if (rp_child_reap(&site->child, &site->exit_code)) {
+        f->engine.kind->press(f->engine.context, &site->child, f->now_ns);
+        if (f->engine.kind->reap(f->engine.context, &site->child, &site->exit_code)) {
             RP_TRY(rp_federation_note_ended(f, site));
         }
     }
     if (f->phase == RP_FEDERATION_STOP) {
-        rp_child_press(&f->scorer, f->now_ns);
-        (void)rp_child_reap(&f->scorer, &code);
+        f->engine.kind->press(f->engine.context, &f->scorer, f->now_ns);
+        (void)f->engine.kind->reap(f->engine.context, &f->scorer, &code);
     }
 fail:
     return err;
@@ -415,6 +405,10 @@ int64_t rp_federation_step(rp_federation *f, int64_t now_ns) {
     return due_ns < now_ns + LOOK_NS ? due_ns : now_ns + LOOK_NS;
 }
 
+rp_err rp_federation_enter(const rp_federation *f, rp_federation_at state) {
+    return f->engine.kind->enter ? f->engine.kind->enter(f->engine.context, state) : RP_OK;
+}
+
 bool rp_federation_has_ended(const rp_federation *f) {
     return f->phase == RP_FEDERATION_ENDED;
 }
@@ -426,8 +420,8 @@ void rp_federation_interrupt(rp_federation *f) {
                                   f->round);
     } else if (f->phase == RP_FEDERATION_STOP) {
         for (uint32_t i = 0; i < f->sites; i++) {
-            rp_child_tell(&f->site[i].child, f->now_ns);
+            f->engine.kind->tell(f->engine.context, &f->site[i].child, f->now_ns);
         }
-        rp_child_tell(&f->scorer, f->now_ns);
+        f->engine.kind->tell(f->engine.context, &f->scorer, f->now_ns);
     }
 }

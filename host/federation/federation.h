@@ -19,6 +19,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "federation/engine.h"
 #include "run/runfile.h"
 
 /* All pointers are borrowed until rp_federation_close(). */
@@ -31,8 +32,10 @@ typedef struct {
     const char *keys; /* folder of keys; NULL: none given */
     const char *program;
     bool json;      /* `result` gets JSON instead of text */
+    bool temporary; /* the folder is removed after the run, so the result does not name it */
     FILE *progress; /* NULL: not shown */
     FILE *result;
+    rp_site_engine engine; /* `kind` NULL: child processes */
 } rp_federation_options;
 
 typedef struct rp_federation rp_federation;

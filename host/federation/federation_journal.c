@@ -154,15 +154,19 @@ static uint64_t round_of(const char *path) {
 
 /* Moves a file into place; removes it if its round was never closed. */
 static rp_err place_file(const rp_federation *f, const char *made, const char *to) {
+    rp_err err;
     if (access(made, F_OK) != 0) {
         return RP_OK;
     }
+    RP_TRY(rp_federation_enter(f, RP_FEDERATION_AT_PLACING));
     if (round_of(made) != f->round) {
         (void)unlink(made);
         return RP_OK;
     }
-    return rename(made, to) == 0 ? rp_replace_sync_folder(to)
-                                 : rp_fail(RP_ERR_IO, "%s: %s", to, strerror(errno));
+    err = rename(made, to) == 0 ? rp_replace_sync_folder(to)
+                                : rp_fail(RP_ERR_IO, "%s: %s", to, strerror(errno));
+fail:
+    return err;
 }
 
 rp_err rp_federation_place_files(const rp_federation *f) {

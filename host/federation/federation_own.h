@@ -65,6 +65,7 @@ typedef enum {
 
 struct rp_federation {
     const rp_clock *clock;
+    rp_site_engine engine;
     rp_federation_options options;
     rp_arena arena;
     const char *folder;
@@ -146,6 +147,9 @@ rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) RP_MUST_CHEC
 
 /* Ends the run with this result; the children are told. Returns OK. */
 rp_err rp_federation_stop(rp_federation *f, rp_err result, const char *format, ...) RP_PRINTF(3, 4);
+
+/* federation.c: tells the engine which state is entered. errors the engine's */
+rp_err rp_federation_enter(const rp_federation *f, rp_federation_at state) RP_MUST_CHECK;
 
 /* federation_round.c: begins, watches and closes rounds. */
 rp_err rp_federation_step_round(rp_federation *f) RP_MUST_CHECK;

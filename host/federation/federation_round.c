@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "federation/federation_own.h"
@@ -110,6 +109,7 @@ static rp_err begin_round(rp_federation *f) {
     }
     f->round_ns = f->now_ns;
     f->said_ns = 0;
+    err = rp_federation_enter(f, RP_FEDERATION_AT_BEGIN);
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -159,7 +159,8 @@ rp_err rp_federation_note_ended(rp_federation *f, rp_site *site) {
     if (site->exit_code == 0) {
         const rp_err err = rp_member_read_answer(f, site);
         site->condition = RP_SITE_DONE;
-        return err == RP_OK ? RP_OK : refuse_weights(f, site);
+        return err == RP_OK ? rp_federation_enter(f, RP_FEDERATION_AT_ANSWER)
+                            : refuse_weights(f, site);
     }
     if (site->exit_code != 2) {
         return try_again(f, site);
@@ -179,12 +180,17 @@ static bool is_due(const rp_federation *f, const rp_site *site) {
             (site->condition == RP_SITE_RESTS && f->now_ns >= site->start_ns));
 }
 
-static rp_err start_sites(rp_federation *f) {
+static uint32_t count_running(const rp_federation *f) {
     uint32_t running = 0;
-    rp_err err = RP_OK;
     for (uint32_t i = 0; i < f->sites; i++) {
         running += f->site[i].child.pid > 0;
     }
+    return running;
+}
+
+static rp_err start_sites(rp_federation *f) {
+    uint32_t running = count_running(f);
+    rp_err err = RP_OK;
     /* Every round begins with another site, so that a deadline is not always that of the last
      * ones. */
     for (uint32_t i = 0; i < f->sites && running < f->keys.at_once; i++) {
@@ -240,14 +246,10 @@ fail:
     return err;
 }
 
-static uint64_t size_of(const char *path) {
-    struct stat facts;
-    return stat(path, &facts) == 0 ? (uint64_t)facts.st_size : 0;
-}
-
 /* Adds the round to the sums of its sites. */
 static void note_round(rp_federation *f) {
-    const uint64_t down = size_of(f->center); /* of the round's start: it is replaced later */
+    /* of the round's start: it is replaced later */
+    const uint64_t down = f->engine.kind->file_bytes(f->engine.context, f->center);
     double loss = 0;
     double held = 0;
     for (uint32_t i = 0; i < f->sites; i++) {
@@ -281,7 +283,7 @@ static rp_err end_late(rp_federation *f) {
         const bool late = site->condition == RP_SITE_TRAINS || site->condition == RP_SITE_QUEUED ||
                           site->condition == RP_SITE_RESTS;
         if (site->child.told == 0) {
-            rp_child_tell(&site->child, f->now_ns);
+            f->engine.kind->tell(f->engine.context, &site->child, f->now_ns);
         }
         RP_TRY(late ? rp_federation_log_event(f, &(rp_run_event){.kind = RP_EVENT_SITE_LATE,
                                                                  .site = site->name,
@@ -316,16 +318,21 @@ static rp_err close_round(rp_federation *f) {
     if (!done) {
         goto fail; /* the decision is made again without the refused site */
     }
+    RP_TRY(rp_federation_enter(f, RP_FEDERATION_AT_AVERAGE));
     f->round++;
     f->closed++;
     note_round(f);
     f->virtual_s += f->keys.trace_s;
     RP_TRY(rp_federation_make_rows(f));
     RP_TRY(rp_federation_write_journal(f));
+    RP_TRY(rp_federation_enter(f, RP_FEDERATION_AT_JOURNAL));
     RP_TRY(rp_federation_place_files(f));
+    RP_TRY(rp_federation_enter(f, RP_FEDERATION_AT_PLACED));
     rp_federation_log_rows(f);
+    RP_TRY(rp_federation_enter(f, RP_FEDERATION_AT_LOG));
     RP_TRY(end_late(f));
     remove_weights(f);
+    RP_TRY(rp_federation_enter(f, RP_FEDERATION_AT_CLEARED));
     f->round_ns = 0;
     f->phase = rp_federation_is_to_be_scored(f) ? RP_FEDERATION_EVALUATE : RP_FEDERATION_WORK;
 fail:
@@ -393,6 +400,9 @@ int64_t rp_federation_due_ns(const rp_federation *f) {
     }
     if (f->round_ns == 0) {
         return f->now_ns;
+    }
+    if (count_running(f) >= f->keys.at_once) {
+        return due_ns; /* nothing starts before a site ends */
     }
     for (uint32_t i = 0; i < f->sites; i++) {
         const rp_site *site = &f->site[i];

@@ -11,6 +11,8 @@
 #include "federation/federation_own.h"
 #include "federation/spread.h"
 
+enum { MISSED_MAX = 10 };
+
 static json_t *json_of_site(const rp_site *site, bool *good) {
     json_t *object = json_object();
     rp_json_put(object, "site", json_string(site->name), good);
@@ -93,6 +95,25 @@ static json_t *make_summary(const rp_federation *f, const char *status, bool *go
     return out;
 }
 
+/* Sites that missed rounds, as many as the line has room for. */
+static void print_missed(const rp_federation *f, FILE *file) {
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < f->sites; i++) {
+        const rp_site *site = &f->site[i];
+        if (site->late + site->failed == 0) {
+            continue;
+        }
+        if (named == MISSED_MAX) {
+            (void)fputs(", ...", file);
+            break;
+        }
+        (void)fprintf(file, "%s%s %llu late, %llu failed", named == 0 ? "missed rounds: " : "; ",
+                      site->name, (unsigned long long)site->late, (unsigned long long)site->failed);
+        named++;
+    }
+    (void)fputs(named > 0 ? "\n" : "", file);
+}
+
 static void print_text(const rp_federation *f, const json_t *summary, FILE *file) {
     const json_t *eval = json_object_get(summary, "eval");
     const json_t *loss = json_object_get(eval, "loss");
@@ -112,7 +133,11 @@ static void print_text(const rp_federation *f, const json_t *summary, FILE *file
     if (accuracy) {
         (void)fprintf(file, ", accuracy %.2f %%", 100 * json_number_value(accuracy));
     }
-    (void)fprintf(file, "%s%s\n", eval ? "\n" : "", f->folder);
+    (void)fputs(eval ? "\n" : "", file);
+    print_missed(f, file);
+    if (!f->options.temporary) {
+        (void)fprintf(file, "%s\n", f->folder);
+    }
 }
 
 rp_err rp_federation_summarise(rp_federation *f, const char *status) {

@@ -1,27 +1,15 @@
-/* A round of a site: `ringpipe round` as a child process, its result, and its end. */
-#include <errno.h>
-#include <fcntl.h>
+/* A round of a site: its start, its result, and its end. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "federation/federation_own.h"
 #include "sites/answer.h"
 
-enum { WORDS_MAX = 20, NUMBER_BYTES = 32 };
-
 /* ---- starting -------------------------------------------------------------------------------- */
-
-static void add_length(const rp_federated_keys *keys, char number[NUMBER_BYTES],
-                       const char **word) {
-    (void)snprintf(number, NUMBER_BYTES, "%u", keys->steps > 0 ? keys->steps : keys->epochs);
-    word[0] = keys->steps > 0 ? "--steps" : "--epochs";
-    word[1] = number;
-}
 
 /* A site of an elastic run goes on from weights of its own, once it has some. */
 static const char *weights_of(const rp_federation *f, const rp_site *site) {
@@ -31,34 +19,19 @@ static const char *weights_of(const rp_federation *f, const rp_site *site) {
 
 rp_err rp_member_start(const rp_federation *f, rp_site *site) {
     char out[RP_FEDERATION_PATH];
-    char round[NUMBER_BYTES];
-    char length[NUMBER_BYTES];
     const uint64_t number = f->round + 1;
-    const char *word[WORDS_MAX] = {"ringpipe", "round", site->run_yaml, "--quiet", "--in", NULL,
-                                   "--out",    out,     "--round",      round};
-    uint32_t count = 10;
-    int log;
-    rp_err err;
-    word[5] = weights_of(f, site);
     rp_federation_name_round(f, number, site, out);
-    (void)snprintf(round, sizeof round, "%" PRIu64, number);
-    add_length(&f->keys, length, word + count);
-    count += 2;
-    if (f->options.keys) {
-        word[count++] = "--keys";
-        word[count++] = f->options.keys;
-    }
-    word[count] = NULL;
-    log = open(site->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-    err = log >= 0 ? rp_child_start(&site->child, NULL, word, (const int[3]){-1, log, log}, -1)
-                   : RP_ERR_IO;
-    if (err != RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: site %s cannot be started: %s", site->log, site->name,
-                      strerror(errno));
-    }
-    if (log >= 0) {
-        (void)close(log);
-    }
+    const rp_round_order order = {.site = site->index,
+                                  .name = site->name,
+                                  .run_yaml = site->run_yaml,
+                                  .log = site->log,
+                                  .in = weights_of(f, site),
+                                  .out = out,
+                                  .keys = f->options.keys,
+                                  .round = number,
+                                  .steps = f->keys.steps,
+                                  .epochs = f->keys.epochs};
+    const rp_err err = f->engine.kind->start_round(f->engine.context, &site->child, &order);
     site->condition = err == RP_OK ? RP_SITE_TRAINS : site->condition;
     site->sent = site->sent || err == RP_OK;
     site->trains = number;
@@ -113,17 +86,17 @@ static const char *take_answer(const rp_federation *f, const json_t *root, const
 }
 
 /* The weights are those of which round.json tells. */
-static rp_err check_weights(const json_t *root, const char *folder, uint64_t *bytes) {
+static rp_err check_weights(const rp_federation *f, const json_t *root, const char *folder,
+                            uint64_t *bytes) {
     char path[RP_FEDERATION_PATH + 32];
     char digest[RP_SITES_DIGEST];
-    struct stat facts;
     rp_err err;
     (void)snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     RP_TRY(rp_sites_digest_file(path, digest));
     if (!is_text(root, "out", digest)) {
         return rp_fail(RP_ERR_FORMAT, "%s: its digest is %s, not that of round.json", path, digest);
     }
-    *bytes = stat(path, &facts) == 0 ? (uint64_t)facts.st_size : 0;
+    *bytes = f->engine.kind->file_bytes(f->engine.context, path);
 fail:
     return err;
 }
@@ -141,7 +114,7 @@ rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) {
                        "round %" PRIu64 " of site %s",
                        folder, key, site->trains, site->name));
     }
-    RP_TRY(check_weights(root, folder, &site->answer.bytes));
+    RP_TRY(check_weights(f, root, folder, &site->answer.bytes));
 fail:
     json_decref(root);
     return err;
@@ -157,8 +130,8 @@ rp_err rp_federation_stop(rp_federation *f, rp_err result, const char *format, .
     f->phase = RP_FEDERATION_STOP;
     f->result = result;
     for (uint32_t i = 0; i < f->sites; i++) {
-        rp_child_tell(&f->site[i].child, f->now_ns);
+        f->engine.kind->tell(f->engine.context, &f->site[i].child, f->now_ns);
     }
-    rp_child_tell(&f->scorer, f->now_ns);
+    f->engine.kind->tell(f->engine.context, &f->scorer, f->now_ns);
     return RP_OK;
 }

@@ -1,0 +1,25 @@
+/* What a federated run must come to, by its definition: one loop over the rounds in memory, without
+ * files, processes and time. It shares with the run the rules (federation/rule.h) and the draw of
+ * sites, and with the simulated sites the step. */
+#ifndef RP_SIMSITES_REFERENCE_H
+#define RP_SIMSITES_REFERENCE_H
+
+#include "simsites/subject.h"
+
+/* The sites of a round, in the order of the split file. */
+typedef struct {
+    uint32_t *member; /* [count] */
+    uint32_t count;
+} rp_sim_round;
+
+/* Lists the sites that each round asks: [rounds].
+ * errors  MEMORY; USAGE: the trace never has enough sites */
+rp_err rp_sim_reference_asked(rp_arena *arena, const rp_sim_sites_subject *subject,
+                              rp_sim_round **out) RP_MUST_CHECK;
+
+/* The centre after the last round, [values], if each round has the contributions of these sites.
+ * errors  MEMORY */
+rp_err rp_sim_reference_center(const rp_sim_sites_subject *subject, const rp_sim_round *round,
+                               float *out) RP_MUST_CHECK;
+
+#endif
