@@ -1,9 +1,11 @@
 #include "cli/federated_run.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/json_print.h"
 #include "base/json_values.h"
 #include "cli/signals.h"
 #include "link/link.h"
@@ -71,7 +73,37 @@ fail:
     return err;
 }
 
-void rp_cli_print_cost(const rp_runfile *run, const rp_federation_cost *cost) {
+/* ---- before a run ---------------------------------------------------------------------------- */
+
+static void print_part(const char *before, double seconds, const char *after) {
+    if (isfinite(seconds)) {
+        (void)printf("%s%.3g s%s", before, seconds, after);
+    } else {
+        (void)printf("%sunknown%s", before, after);
+    }
+}
+
+static void print_time(const rp_round_forecast *forecast) {
+    const rp_round_time *time = &forecast->time;
+    print_part(forecast->at_most ? "a round takes at most: " : "a round takes: ", forecast->round_s,
+               "; ");
+    (void)printf("site %s: ", forecast->site);
+    print_part("start ", time->start_s, "");
+    print_part(", centre down ", time->down_s, "");
+    (void)printf(", %" PRIu64 " steps of ", time->steps);
+    print_part("", time->step_s, "");
+    print_part(", weights up ", time->up_s, "\n");
+    if (!isfinite(time->step_s)) {
+        (void)printf("the time of a step is known with --profile PROFILE.json, with "
+                     "ring.throttle, or with `cut: auto` to `ringpipe plan`\n");
+    }
+    if (!isfinite(time->down_s) || !isfinite(time->up_s)) {
+        (void)printf("the rate of the line to a site is known with ring.link in its run file\n");
+    }
+}
+
+void rp_cli_print_cost(const rp_runfile *run, const rp_federation_cost *cost,
+                       const rp_round_forecast *forecast) {
     const double mb = (double)cost->weights_bytes * cost->members / 1e6;
     const rp_federated_keys *keys = &run->federated;
     (void)printf(
@@ -80,11 +112,53 @@ void rp_cli_print_cost(const rp_runfile *run, const rp_federation_cost *cost) {
         cost->members, cost->sites, keys->steps > 0 ? keys->steps : keys->epochs,
         keys->steps > 0 ? "steps" : "epochs", rp_rule_name(keys->rule.kind), mb, mb,
         cost->weights_bytes, keys->rounds, mb * keys->rounds);
+    print_time(forecast);
 }
 
-json_t *rp_cli_describe_cost(const rp_federation_cost *cost) {
+json_t *rp_cli_describe_cost(const rp_federation_cost *cost, const rp_round_forecast *forecast) {
     const uint64_t all = cost->weights_bytes * cost->members;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sites", (json_int_t)cost->sites, "members",
-                     (json_int_t)cost->members, "site_bytes", (json_int_t)cost->weights_bytes,
-                     "down_bytes", (json_int_t)all, "up_bytes", (json_int_t)all);
+    const rp_round_time *time = &forecast->time;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:o, s:o, s:o, s:o}", "sites",
+                     (json_int_t)cost->sites, "members", (json_int_t)cost->members, "site_bytes",
+                     (json_int_t)cost->weights_bytes, "down_bytes", (json_int_t)all, "up_bytes",
+                     (json_int_t)all, "seconds", rp_json_of_real(forecast->round_s), "slowest",
+                     forecast->site, "steps", (json_int_t)time->steps, "start_s",
+                     rp_json_of_real(time->start_s), "step_s", rp_json_of_real(time->step_s),
+                     "down_s", rp_json_of_real(time->down_s), "up_s", rp_json_of_real(time->up_s));
+}
+
+/* Reads the plan that the controller has printed, and adds the round. */
+static rp_err print_plan(FILE *plan, const rp_federation_cost *cost,
+                         const rp_round_forecast *forecast) {
+    json_t *root;
+    rewind(plan);
+    root = json_loadf(plan, 0, NULL);
+    if (!root) {
+        return rp_fail(RP_ERR_IO, "the plan could not be read again");
+    }
+    (void)json_object_set_new(root, "round", rp_cli_describe_cost(cost, forecast));
+    return rp_json_print(root, JSON_INDENT(1), stdout);
+}
+
+rp_err rp_cli_print_round(const rp_cli_args *args, double step_s, FILE *plan) {
+    const rp_round_costs costs = {.profile = args->run.profile, .planned_step_s = step_s};
+    rp_round_forecast forecast;
+    rp_federation_cost cost;
+    rp_runfile run = {0};
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "round", 0);
+    RP_TRY(rp_runfile_read(&arena, args->words.item[0], args->set.item, args->set.count, &run));
+    RP_TRY(rp_federation_find_cost(&arena, &run, &cost));
+    RP_TRY(rp_round_predict(&arena, &run, cost.weights_bytes, cost.members, &costs, &forecast));
+    if (plan) {
+        RP_TRY(print_plan(plan, &cost, &forecast));
+    } else {
+        (void)printf("\n");
+        rp_cli_print_cost(&run, &cost, &forecast);
+    }
+fail:
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+    return err;
 }

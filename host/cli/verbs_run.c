@@ -325,7 +325,8 @@ static json_t *describe_tokens(const rp_data *data) {
     return object;
 }
 
-static rp_err print_checked_json(const rp_runfile *run, const rp_federation_cost *cost) {
+static rp_err print_checked_json(const rp_runfile *run, const rp_federation_cost *cost,
+                                 const rp_round_forecast *forecast) {
     const rp_data *data = &run->data;
     json_t *notes = json_array();
     for (uint32_t i = 0; i < data->notes.count; i++) {
@@ -346,7 +347,7 @@ static rp_err print_checked_json(const rp_runfile *run, const rp_federation_cost
         (void)json_object_set_new(object, "tokens", describe_tokens(data));
     }
     if (run->federated.given) {
-        (void)json_object_set_new(object, "round", rp_cli_describe_cost(cost));
+        (void)json_object_set_new(object, "round", rp_cli_describe_cost(cost, forecast));
     }
     return rp_json_print(object, 0, stdout);
 }
@@ -368,15 +369,20 @@ fail:
 
 static rp_err print_check(rp_arena *arena, const rp_controller_options *options,
                           const rp_runfile *run) {
+    const rp_round_costs costs = {.profile = options->profile};
+    rp_round_forecast forecast = {.site = ""};
     rp_federation_cost cost = {0};
-    rp_err err;
-    RP_TRY(run->federated.given ? rp_federation_find_cost(arena, run, &cost) : RP_OK);
+    rp_err err = RP_OK;
+    if (run->federated.given) {
+        RP_TRY(rp_federation_find_cost(arena, run, &cost));
+        RP_TRY(rp_round_predict(arena, run, cost.weights_bytes, cost.members, &costs, &forecast));
+    }
     if (options->format == RP_FORMAT_JSON) {
-        return print_checked_json(run, &cost);
+        return print_checked_json(run, &cost, &forecast);
     }
     print_checked(run);
     if (run->federated.given) {
-        rp_cli_print_cost(run, &cost);
+        rp_cli_print_cost(run, &cost, &forecast);
     }
 fail:
     return err;
@@ -481,10 +487,37 @@ fail:
     return err;
 }
 
+/* With `sites` the plan is that of the run's ring, and is followed by the time of a round. */
+static rp_err plan_sites(const rp_cli_args *given, rp_controller_options *options) {
+    const bool json = options->format == RP_FORMAT_JSON;
+    rp_cli_args args = *given;
+    FILE *plan = json ? tmpfile() : NULL;
+    double step_s = 0;
+    rp_err err;
+    if (json && !plan) {
+        return rp_fail(RP_ERR_IO, "no temporary file for the plan: %s", strerror(errno));
+    }
+    options->step_s = &step_s;
+    args.run.silent = json;
+    args.run.result = plan;
+    RP_TRY(run_controller(&args, options));
+    err = rp_cli_print_round(&args, step_s, plan);
+fail:
+    if (plan) {
+        (void)fclose(plan);
+    }
+    return err;
+}
+
 rp_err rp_verb_plan(rp_arena *arena, const rp_cli_args *args) {
+    rp_controller_options options = options_of(args, RP_PURPOSE_PLAN);
+    rp_run_form form;
+    rp_err err;
     (void)arena;
-    const rp_controller_options options = options_of(args, RP_PURPOSE_PLAN);
-    return run_controller(args, &options);
+    RP_TRY(rp_run_find_form(args->words.item[0], args->set.item, args->set.count, &form));
+    err = form == RP_FORM_SITES ? plan_sites(args, &options) : run_controller(args, &options);
+fail:
+    return err;
 }
 
 rp_err rp_verb_profile(rp_arena *arena, const rp_cli_args *args) {

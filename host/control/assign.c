@@ -114,6 +114,9 @@ rp_err rp_assign_step(rp_controller *c) {
     if (c->options.purpose == RP_PURPOSE_PLAN) {
         const rp_show_order order = {false, c->options.out, c->env.result, c->options.format};
         RP_TRY(rp_show_result(c->setup, &order));
+        if (c->options.step_s) {
+            *c->options.step_s = rp_arrangement_plan(c->setup)->predicted_step_s;
+        }
         rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
         return RP_OK;
     }

@@ -369,7 +369,9 @@ static rp_err prepare_run(rp_controller *c) {
     RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
     RP_TRY(rp_arrangement_read_plan(c->setup, options->executor ? options->executor : "opencl"));
     RP_TRY(options->profile ? rp_measure_read_profile(c->measure, options->profile) : RP_OK);
-    RP_TRY(rp_federated_refuse(&c->run->federated, options->run_path));
+    if (options->purpose != RP_PURPOSE_PLAN && options->purpose != RP_PURPOSE_PROFILE) {
+        RP_TRY(rp_federated_refuse(&c->run->federated, options->run_path));
+    } /* else of the ring in which sites train */
     if (trains) {
         RP_TRY(rp_lanes_check_own(&c->run->lanes, options->run_path, c->env.lane.kind != NULL));
         RP_TRY(rp_freeze_check(options->run_path, c->run->model));

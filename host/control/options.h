@@ -34,6 +34,8 @@ typedef struct {
     const char *program;     /* program name in commands that are shown; NULL: ringpipe */
     const char *command;     /* command line that started the run, for about.json; NULL: unknown */
     rp_format format;        /* format of the result */
+    double *step_s;          /* PLAN: gets the predicted seconds of a step, 0 if they are unknown;
+                                NULL: not wanted */
 } rp_controller_options;
 
 #endif

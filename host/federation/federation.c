@@ -405,10 +405,6 @@ int64_t rp_federation_step(rp_federation *f, int64_t now_ns) {
     return due_ns < now_ns + LOOK_NS ? due_ns : now_ns + LOOK_NS;
 }
 
-rp_err rp_federation_enter(const rp_federation *f, rp_federation_at state) {
-    return f->engine.kind->enter ? f->engine.kind->enter(f->engine.context, state) : RP_OK;
-}
-
 bool rp_federation_has_ended(const rp_federation *f) {
     return f->phase == RP_FEDERATION_ENDED;
 }

@@ -269,6 +269,12 @@ void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const 
     }
 }
 
+rp_err rp_federation_remove_member(const rp_federation *f, const rp_site *site) {
+    char path[RP_FEDERATION_PATH];
+    rp_federation_name_round(f, site->trains, site, path);
+    return discard(f, path);
+}
+
 rp_err rp_federation_remove_round(const rp_federation *f, uint64_t round) {
     char path[RP_FEDERATION_PATH];
     (void)snprintf(path, sizeof path, "%.3900s/rounds/%" PRIu64, f->folder, round);

@@ -130,6 +130,8 @@ void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_s
                               char out[RP_FEDERATION_PATH]);
 /* Removes the weights and traces of a site's round that is averaged or came too late. */
 void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const rp_site *site);
+/* Removes the folder of the round that a site has trained. errors IO */
+rp_err rp_federation_remove_member(const rp_federation *f, const rp_site *site) RP_MUST_CHECK;
 /* Removes the folders of a round that is not closed, if there are any. errors IO */
 rp_err rp_federation_remove_round(const rp_federation *f, uint64_t round) RP_MUST_CHECK;
 
@@ -148,8 +150,11 @@ rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) RP_MUST_CHEC
 /* Ends the run with this result; the children are told. Returns OK. */
 rp_err rp_federation_stop(rp_federation *f, rp_err result, const char *format, ...) RP_PRINTF(3, 4);
 
-/* federation.c: tells the engine which state is entered. errors the engine's */
-rp_err rp_federation_enter(const rp_federation *f, rp_federation_at state) RP_MUST_CHECK;
+/* Tells the engine which state is entered. errors the engine's */
+RP_MUST_CHECK static inline rp_err rp_federation_enter(const rp_federation *f,
+                                                       rp_federation_at state) {
+    return f->engine.kind->enter ? f->engine.kind->enter(f->engine.context, state) : RP_OK;
+}
 
 /* federation_round.c: begins, watches and closes rounds. */
 rp_err rp_federation_step_round(rp_federation *f) RP_MUST_CHECK;

@@ -148,6 +148,19 @@ static rp_err try_again(rp_federation *f, rp_site *site) {
                                                       .file = site->log});
 }
 
+/* Damaged files are removed, because `ringpipe round` would give them again to a resume. */
+static rp_err take_answer(rp_federation *f, rp_site *site) {
+    rp_err err = rp_member_read_answer(f, site);
+    site->condition = RP_SITE_DONE;
+    if (err == RP_OK) {
+        return rp_federation_enter(f, RP_FEDERATION_AT_ANSWER);
+    }
+    RP_TRY(refuse_weights(f, site));
+    err = rp_federation_remove_member(f, site);
+fail:
+    return err;
+}
+
 rp_err rp_federation_note_ended(rp_federation *f, rp_site *site) {
     if (site->trains <= f->round) { /* it was late */
         rp_federation_remove_weights(f, site->trains, site);
@@ -157,10 +170,7 @@ rp_err rp_federation_note_ended(rp_federation *f, rp_site *site) {
         return RP_OK;
     }
     if (site->exit_code == 0) {
-        const rp_err err = rp_member_read_answer(f, site);
-        site->condition = RP_SITE_DONE;
-        return err == RP_OK ? rp_federation_enter(f, RP_FEDERATION_AT_ANSWER)
-                            : refuse_weights(f, site);
+        return take_answer(f, site);
     }
     if (site->exit_code != 2) {
         return try_again(f, site);

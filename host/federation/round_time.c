@@ -181,11 +181,11 @@ double rp_round_length_s(const rp_round_time *time, uint32_t count, uint32_t at_
     return end_s;
 }
 
-/* `left` takes longer than `right`, or its time is unknown. */
+/* An unknown time counts as longer than any known one. */
 static bool is_longer(const rp_round_time *left, const rp_round_time *right) {
     const double a = rp_round_time_s(left);
     const double b = rp_round_time_s(right);
-    return isfinite(b) && !(a <= b);
+    return isfinite(b) && !(isfinite(a) && a <= b);
 }
 
 void rp_round_keep_longest(rp_round_time *time, uint32_t count, uint32_t size) {
@@ -198,4 +198,23 @@ void rp_round_keep_longest(rp_round_time *time, uint32_t count, uint32_t size) {
             time[i] = time[i + 1];
         }
     }
+}
+
+rp_err rp_round_predict(rp_arena *arena, const rp_runfile *run, uint64_t weights_bytes,
+                        uint32_t members, const rp_round_costs *costs, rp_round_forecast *out) {
+    rp_split_list list;
+    rp_round_time *time;
+    uint32_t longest = 0;
+    rp_err err;
+    RP_TRY(rp_split_file_read(arena, run->federated.split, &list));
+    RP_TRY(rp_round_times(arena, run, &list, weights_bytes, costs, &time));
+    for (uint32_t i = 1; i < list.sites; i++) {
+        longest = is_longer(&time[i], &time[longest]) ? i : longest;
+    }
+    *out = (rp_round_forecast){
+        .site = list.site[longest].name, .time = time[longest], .at_most = members < list.sites};
+    rp_round_keep_longest(time, list.sites, members);
+    out->round_s = rp_round_length_s(time, members, run->federated.at_once);
+fail:
+    return err;
 }

@@ -35,6 +35,18 @@ rp_err rp_round_times(rp_arena *arena, const rp_runfile *run, const rp_split_lis
                       uint64_t weights_bytes, const rp_round_costs *costs,
                       rp_round_time **out) RP_MUST_CHECK;
 
+/* A round before it starts. */
+typedef struct {
+    const char *site;   /* whose round takes longest, or the first one with an unknown time */
+    rp_round_time time; /* its */
+    double round_s;     /* of all sites of the round; NAN: unknown */
+    bool at_most;       /* it depends on the sites that take part; these are the slowest ones */
+} rp_round_forecast;
+/* `members`: sites in a round. errors  those of rp_split_file_read() and rp_round_times() */
+rp_err rp_round_predict(rp_arena *arena, const rp_runfile *run, uint64_t weights_bytes,
+                        uint32_t members, const rp_round_costs *costs,
+                        rp_round_forecast *out) RP_MUST_CHECK;
+
 /* Seconds of a round of all `count` sites, of which `at_once` train at a time, in their order.
  * NAN: the time of a site is unknown. Pure. */
 double rp_round_length_s(const rp_round_time *time, uint32_t count, uint32_t at_once);

@@ -292,8 +292,8 @@ rp_err rp_federated_check_optimizer(const rp_rule *rule, const rp_optim *optim, 
 rp_err rp_federated_refuse(const rp_federated_keys *keys, const char *run_path) {
     return keys->given
                ? rp_fail(RP_ERR_USAGE,
-                         "%s: sites: only `ringpipe train` and `resume` support sites; remove the "
-                         "key for this verb",
+                         "%s: sites: only `ringpipe train`, `resume`, `plan`, `profile` and `sim` "
+                         "support sites; remove the key for this verb",
                          run_path)
                : RP_OK;
 }

@@ -13,6 +13,7 @@ void rp_sim_marks_add(rp_sim_marks *to, const rp_sim_marks *more) {
     add_counts(to->remedy, more->remedy, RP_REMEDIES);
     add_counts(to->failed, more->failed, RP_CONTROL_RECOVER);
     add_counts(to->passed, more->passed, RP_CONTROL_RECOVER);
+    add_counts(to->kill, more->kill, RP_SIM_KILLS_MAX);
     to->rejoined += more->rejoined;
 }
 

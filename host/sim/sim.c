@@ -155,7 +155,7 @@ rp_err rp_sim(const rp_sim_options *options) {
         RP_TRY(rp_process_lost_output(what.output_error));
     }
     if (!one) {
-        RP_TRY(rp_sim_print_tally(options, &tally));
+        RP_TRY(rp_sim_print_tally(options, &tally, NULL));
     }
     err = rp_sim_check_tally(&tally);
 fail:

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
 #include "base/json_print.h"
 
 static void add_count(json_t *to, const char *name, uint32_t count) {
@@ -31,7 +29,7 @@ static json_t *json_of_marks(const rp_sim_marks *marks) {
                      (json_int_t)marks->rejoined);
 }
 
-static json_t *json_of(const rp_sim_tally *t) {
+static json_t *json_of(const rp_sim_tally *t, json_t *more) {
     json_t *root = json_pack(
         "{s:i, s:I, s:I, s:I, s:I, s:I, s:n, s:I, s:I, s:f, s:f}", "version", 1, "runs",
         (json_int_t)t->runs, "finished", (json_int_t)t->finished, "stopped_resumable",
@@ -39,7 +37,9 @@ static json_t *json_of(const rp_sim_tally *t) {
         (json_int_t)t->wrong, "first_bad_seed", "faults", (json_int_t)t->faults, "faults_min",
         (json_int_t)t->faults_min, "seconds", t->seconds, "virtual_seconds", t->virtual_s);
     if (root) {
-        (void)json_object_set_new(root, "marks", json_of_marks(&t->marks));
+        json_t *marks = json_of_marks(&t->marks);
+        (void)json_object_update(marks, more);
+        (void)json_object_set_new(root, "marks", marks);
     }
     if (root && t->any_bad) {
         (void)json_object_set_new(root, "first_bad_seed",
@@ -82,10 +82,13 @@ static void print_command(const rp_sim_options *options, uint64_t seed) {
     (void)printf(" --seed %" PRIu64 " --trace\n", seed);
 }
 
-rp_err rp_sim_print_tally(const rp_sim_options *options, const rp_sim_tally *t) {
+rp_err rp_sim_print_tally(const rp_sim_options *options, const rp_sim_tally *t, json_t *more) {
     if (options->format == RP_FORMAT_JSON) {
-        return rp_json_print(json_of(t), 0, stdout);
+        json_t *root = json_of(t, more);
+        json_decref(more);
+        return rp_json_print(root, 0, stdout);
     }
+    json_decref(more);
     (void)printf("%" PRIu64 " runs: %" PRIu64 " finished, %" PRIu64 " stopped and resumed, %" PRIu64
                  " hung, %" PRIu64 " wrong; %" PRIu64 " faults, %.1f virtual seconds in %.1f s\n",
                  t->runs, t->finished, t->stopped_resumable, t->hung, t->wrong, t->faults,

@@ -9,6 +9,7 @@
 #include "sim/cluster.h"
 #include "simsites/draw.h"
 #include "simsites/verdict.h"
+#include "simsites/virtual.h"
 
 enum { LIVES_MAX = 60, FOLDER_BYTES = 300 };
 
@@ -224,6 +225,9 @@ static void note_result(const lives *l, rp_sim_result *out) {
     out->faults = rp_virtual_faults(l->v);
     for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
         out->marks.kind[k] = rp_virtual_fault_kinds(l->v)[k];
+    }
+    for (uint32_t s = 0; s < RP_FEDERATION_AT_STATES; s++) {
+        out->marks.kill[s] = rp_virtual_kills(l->v)[s];
     }
     out->events = l->log.count;
     out->event_hash = l->log.hash;

@@ -2,7 +2,7 @@
 #ifndef RP_SIMSITES_VERDICT_H
 #define RP_SIMSITES_VERDICT_H
 
-#include "simsites/lives.h"
+#include "simsites/case.h"
 
 /* Checks that the log has every round once, with sites that were asked and as many as
  * `sites.take` wants; that the centre has the bits that follow from these sites; and that the

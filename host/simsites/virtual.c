@@ -10,7 +10,7 @@ enum { EXIT_KILLED = 137, STATES_MAX = 60 };
 /* ---- time ------------------------------------------------------------------------------------ */
 
 int64_t rp_virtual_now_ns(const rp_virtual *v) {
-    return rp_clock_now_ns(&v->clock) - RP_VIRTUAL_BEGIN_NS;
+    return rp_virtual_time_ns(v);
 }
 
 const rp_clock *rp_virtual_clock(const rp_virtual *v) {

@@ -49,6 +49,7 @@ uint32_t rp_virtual_faults(const rp_virtual *v);             /* that have begun 
 const uint32_t *rp_virtual_fault_kinds(const rp_virtual *v); /* [RP_SIM_FAULT_KINDS] of these */
 /* How often the host was killed in each state: [RP_FEDERATION_AT_STATES]. */
 const uint32_t *rp_virtual_kills(const rp_virtual *v);
+const char *rp_virtual_state_name(rp_federation_at state);
 
 /* Whether this kind has an effect on sites. */
 bool rp_virtual_knows(rp_sim_fault_kind kind);

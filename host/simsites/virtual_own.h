@@ -64,7 +64,11 @@ struct rp_virtual {
     off_t log_bytes; /* before the lines of the round */
 };
 
-/* virtual_engine.c: ends the process of a site with this exit code. */
+/* virtual_site.c: as rp_virtual_now_ns(). */
+int64_t rp_virtual_time_ns(const rp_virtual *v);
+/* The site's ring saves its state, from which it goes on after a restart. */
+void rp_virtual_keep_checkpoint(rp_virtual *v, uint32_t index);
+/* Ends the process of a site with this exit code. */
 void rp_virtual_end_site(rp_virtual *v, uint32_t index, int code);
 /* Begins the next phase of a round, or ends it. errors IO, FORMAT */
 rp_err rp_virtual_next_phase(rp_virtual *v, uint32_t index) RP_MUST_CHECK;
