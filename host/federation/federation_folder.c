@@ -265,7 +265,9 @@ void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const 
     rp_federation_name_round(f, round, site, folder);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        (void)nftw(path, remove_entry, DEPTH, FTW_DEPTH | FTW_PHYS);
+        if (unlink(path) != 0 && errno == EISDIR) {
+            (void)nftw(path, remove_entry, DEPTH, FTW_DEPTH | FTW_PHYS);
+        }
     }
 }
 

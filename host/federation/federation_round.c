@@ -405,6 +405,9 @@ fail:
 
 int64_t rp_federation_due_ns(const rp_federation *f) {
     int64_t due_ns = INT64_MAX;
+    if (f->phase == RP_FEDERATION_EVALUATE && f->scorer.pid == 0) {
+        return f->now_ns;
+    }
     if (f->phase != RP_FEDERATION_WORK) {
         return due_ns;
     }

@@ -192,9 +192,10 @@ static rp_err enter(void *context, rp_federation_at state) {
     if (state == RP_FEDERATION_AT_PLACED) {
         v->log_bytes = stat(v->log_path, &facts) == 0 ? facts.st_size : 0;
     }
-    if (v->armed == 0 || --v->armed > 0) {
+    if (v->armed == 0 || (--v->armed > 0 && state != RP_FEDERATION_AT_EXPORTED)) {
         return v->killed ? RP_ERR_INTERRUPTED : RP_OK;
     }
+    v->armed = 0;
     if (state == RP_FEDERATION_AT_LOG) {
         tear_log(v);
     }

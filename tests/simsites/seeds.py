@@ -15,23 +15,28 @@ import sys
 import tempfile
 import time
 
-# Small: a run reads its data and its model whenever it starts again.
+# Small: a run reads its data and its model whenever it starts again, and its rounds write weights.
 MODEL = """\
 input: data
 layers:
-  - {name: fc1, kind: dense, out: 3}
+  - {name: fc1, kind: dense, out: classes, bias: false}
+"""
+# With running statistics, which do not pass through momentum and moments.
+STATISTICS = """\
+input: data
+layers:
+  - {name: fc1, kind: dense, out: classes, bias: false}
   - {name: bn1, kind: batchnorm}
-  - {name: fc2, kind: dense, out: classes}
 """
 RUN = """\
 model: model.yaml
 data: {set: table, path: ., shuffle: true}
-ring: {boards: 2, link: {rate_mbit: 0.02, delay_ms: 20}}
+ring: {boards: 1, link: {rate_mbit: 0.01, delay_ms: 20}}
 train: {epochs: 1, batch: 4, microbatch: 2, seed: 1, eval_epochs: 0}
 loss: cross-entropy
 optimizer: {kind: sgd, lr: 0.05}
 schedule: gpipe
-cut: [fc2]
+cut: []
 """
 SAMPLES = 24
 TRACE = {"site-0": {"active": [0], "inactive": [100], "finish_time": 100},
@@ -57,7 +62,8 @@ NO_KILLS = {"scored"}  # there is no test part
 def prepare(program, folder, case):
     """Writes the files of a case; returns its run file."""
     folder = pathlib.Path(folder)
-    (folder / "model.yaml").write_text(MODEL)
+    averages = any(word in case for word in ("fedavgm", "fedadam", "fedyogi"))
+    (folder / "model.yaml").write_text(STATISTICS if averages else MODEL)
     (folder / "train.csv").write_text("".join(f"{i},{i * i % 7},{i % 3}\n" for i in range(SAMPLES)))
     (folder / "trace.json").write_text(json.dumps(TRACE))
     (folder / "whole.yaml").write_text(RUN)
