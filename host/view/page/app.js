@@ -758,7 +758,9 @@ function drawSites() {
     sites.set(name, {...site, ...sites.get(name)});
   }
   $("sites-box").hidden = sites.size === 0;
-  const cell = (value) => make("td", {class: "number"}, short(value));
+  $("ring-box").hidden = sites.size > 0;
+  const cell = (value) =>
+      make("td", {class: "number"}, Number.isInteger(value) ? String(value) : short(value));
   $("sites").replaceChildren(...[...sites].sort().map(
       ([name, site]) => make(
           "tr", {}, make("td", {}, name), make("td", {}, site.state || ""), cell(site.round),
