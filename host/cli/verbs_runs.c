@@ -63,7 +63,8 @@ static void print_row(const char *folder, const rp_run_state *state, int width) 
     char left[RP_STORY_TIME_BYTES] = "-";
     char boards[16] = "-";
     if (state->steps > 0) {
-        (void)snprintf(step, sizeof step, "%" PRIu64 "/%" PRIu64, state->step, state->steps);
+        (void)snprintf(step, sizeof step, "%s%" PRIu64 "/%" PRIu64, state->rounds ? "round " : "",
+                       state->step, state->steps);
     }
     if (isfinite(state->samples_per_s)) {
         (void)snprintf(speed, sizeof speed, "%.*f", state->samples_per_s < 100,

@@ -208,10 +208,11 @@ static rp_err begin_run(rp_federation *f) {
     (void)unlink(f->summary); /* from an earlier start */
     const bool due = rp_federation_is_to_be_scored(f) && f->scored != f->round;
     f->phase = due || f->round >= f->keys.rounds ? RP_FEDERATION_EVALUATE : RP_FEDERATION_WORK;
-    return f->options.resume
+    const rp_err err = rp_federation_begin_now(f);
+    return err == RP_OK && f->options.resume
                ? rp_federation_log_event(
                      f, &(rp_run_event){.kind = RP_EVENT_LANES_RESUMED, .round = f->round})
-               : RP_OK;
+               : err;
 }
 
 rp_err rp_federation_open(const rp_clock *clock, const rp_federation_options *options,
@@ -298,6 +299,7 @@ static rp_err finish_run(rp_federation *f) {
     const char *word = f->folder;
     const rp_err err = rp_federation_summarise(f, status_of(f->result));
     f->phase = RP_FEDERATION_ENDED;
+    rp_federation_end_now(f);
     if (f->result != RP_OK && rp_shell_word(&f->arena, f->folder, &word) == RP_OK) {
         rp_print(f->options.progress, "%s\ngo on with: %s resume %s\n", f->note, program, word);
     }
@@ -400,6 +402,9 @@ int64_t rp_federation_step(rp_federation *f, int64_t now_ns) {
     } else if (err != RP_OK) {
         f->result = err;
         f->phase = RP_FEDERATION_ENDED;
+    }
+    if (f->phase != RP_FEDERATION_ENDED) {
+        rp_federation_write_now(f);
     }
     const int64_t due_ns = rp_federation_due_ns(f);
     return due_ns < now_ns + LOOK_NS ? due_ns : now_ns + LOOK_NS;

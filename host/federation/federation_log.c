@@ -21,6 +21,12 @@ double rp_federation_seconds(const rp_federation *f) {
     return f->seconds + (double)(f->now_ns - f->start_ns) * 1e-9;
 }
 
+double rp_federation_left_s(const rp_federation *f) {
+    return f->closed > 0 ? (double)(f->now_ns - f->start_ns) * 1e-9 / f->closed *
+                               (double)(f->keys.rounds - f->round)
+                         : (double)NAN;
+}
+
 uint64_t rp_federation_samples(const rp_federation *f) {
     uint64_t samples = 0;
     for (uint32_t i = 0; i < f->sites; i++) {
@@ -182,8 +188,7 @@ static void show_round(rp_federation *f) {
     (void)fprintf(file, "%sround %" PRIu64 "/%u  %u of %u sites  loss %s", seen ? "\r\033[K" : "",
                   f->round, f->keys.rounds, rp_federation_count(f, RP_SITE_DONE), f->asked, loss);
     if (!last && f->closed > 0) {
-        const double each = (double)(f->now_ns - f->start_ns) * 1e-9 / f->closed;
-        rp_story_time(each * (double)(f->keys.rounds - f->round), left);
+        rp_story_time(rp_federation_left_s(f), left);
         (void)fprintf(file, "  %s left", left);
     }
     (void)fputs(seen && !last ? "" : "\n", file);
@@ -242,7 +247,8 @@ void rp_federation_log_rows(rp_federation *f) {
 }
 
 void rp_federation_log_score(rp_federation *f) {
-    json_t *line = json_pack("{s:s, s:I}", "event", "eval", "step", (json_int_t)f->scored);
+    json_t *line = json_pack("{s:s, s:I, s:I}", "event", "eval", "step", (json_int_t)f->scored,
+                             "round", (json_int_t)f->scored);
     if (line) {
         (void)json_object_update_missing(line, f->score);
         (void)json_object_set_new(line, "time_s", rp_json_of_real(rp_federation_seconds(f)));

@@ -10,6 +10,7 @@
 #include "federation/center.h"
 #include "federation/federation.h"
 #include "federation/trace.h"
+#include "folder/now_file.h"
 #include "record/words.h"
 #include "sites/asked.h"
 
@@ -111,6 +112,9 @@ struct rp_federation {
     rp_child scorer;
     bool log_failed;
     int64_t shown_ns;
+    rp_now_file *now_file;
+    rp_now_site *now_site; /* [sites] scratch */
+    int64_t now_file_ns;   /* when it was last written; 0: not yet */
     uint32_t interrupts;
     rp_err result;
     char note[RP_FEDERATION_NOTE];
@@ -165,6 +169,8 @@ int64_t rp_federation_due_ns(const rp_federation *f);
 
 /* federation_log.c */
 double rp_federation_seconds(const rp_federation *f);
+/* Time left by the mean of the rounds since the start; NAN before the first one is closed. */
+double rp_federation_left_s(const rp_federation *f);
 uint64_t rp_federation_samples(const rp_federation *f);
 uint32_t rp_federation_count(const rp_federation *f, rp_site_condition condition);
 /* Appends to the log; a line that a kill has cut off is removed. errors IO */
@@ -178,6 +184,12 @@ void rp_federation_mend_log(rp_federation *f);
 void rp_federation_log_score(rp_federation *f);
 /* federation_round.c: whether the centre of the last closed round is to be evaluated. */
 bool rp_federation_is_to_be_scored(const rp_federation *f);
+
+/* federation_now.c: writes now.json, at most once a second. _end: for the last time.
+ * errors of _begin: MEMORY */
+rp_err rp_federation_begin_now(rp_federation *f) RP_MUST_CHECK;
+void rp_federation_write_now(rp_federation *f);
+void rp_federation_end_now(rp_federation *f);
 
 /* federation_summary.c: writes summary.json and the result. errors IO */
 rp_err rp_federation_summarise(rp_federation *f, const char *status) RP_MUST_CHECK;

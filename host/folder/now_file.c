@@ -144,6 +144,17 @@ static json_t *make_head(const rp_now_file *file, const rp_now *now, bool *good)
     return root;
 }
 
+static json_t *make_sites(const rp_now *now, bool *good) {
+    json_t *sites = json_array();
+    for (uint32_t i = 0; i < now->site_count; i++) {
+        json_t *object = json_object();
+        put_text(object, "site", now->site[i].name, good);
+        put_text(object, "state", now->site[i].state, good);
+        (void)json_array_append_new(sites, object);
+    }
+    return sites;
+}
+
 /* 0: it does not fit, or a name is not UTF-8. */
 static size_t print_now(const rp_now_file *file, const rp_now *now, detail level) {
     bool good = true;
@@ -160,6 +171,9 @@ static size_t print_now(const rp_now_file *file, const rp_now *now, detail level
     }
     rp_json_put(root, "boards", boards, &good);
     rp_json_put(root, "wires", wires, &good);
+    if (level == ALL && now->site_count > 0) {
+        rp_json_put(root, "sites", make_sites(now, &good), &good);
+    }
     const size_t bytes = good ? json_dumpb(root, file->text, RP_NOW_BYTES_MAX - 1,
                                            JSON_COMPACT | JSON_REAL_PRECISION(DIGITS))
                               : 0;

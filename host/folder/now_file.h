@@ -42,9 +42,15 @@ typedef struct {
     double delay_s[2]; /* to the acknowledgement: median and 95th percentile */
 } rp_now_wire;
 
+/* A site of a federated run in the round that is open. */
+typedef struct {
+    const char *name;
+    const char *state; /* "training", "finished", .. */
+} rp_now_site;
+
 typedef struct {
     const char *state;    /* of the controller: "train", "save", .. */
-    uint64_t step, steps; /* steps done, and of the run */
+    uint64_t step, steps; /* steps done, and of the run; of a federated run: rounds */
     uint64_t samples;     /* trained, in all starts */
     double loss, learning_rate, samples_per_s;
     double left_s; /* time left */
@@ -52,6 +58,8 @@ typedef struct {
     uint32_t board_count;
     const rp_now_wire *wire;
     uint32_t wire_count;
+    const rp_now_site *site;
+    uint32_t site_count; /* 0: the run is not a federated one */
 } rp_now;
 
 typedef struct rp_now_file rp_now_file;
@@ -60,8 +68,8 @@ typedef struct rp_now_file rp_now_file;
  * *out is allocated in `arena`, as later what new wires need. errors MEMORY */
 rp_err rp_now_open(rp_arena *arena, const char *folder, uint64_t run_id,
                    rp_now_file **out) RP_MUST_CHECK;
-/* Replaces the file; at most RP_NOW_BYTES_MAX bytes. Of a large ring it omits wires of the host,
- * then all wires, then counts of boards. */
+/* Replaces the file; at most RP_NOW_BYTES_MAX bytes. Of a large ring it omits sites and wires of
+ * the host, then all wires, then counts of boards. */
 void rp_now_write(const rp_now_file *file, const rp_now *now);
 /* The run ends: the last state stays in the run folder. `now` NULL: it is unknown. */
 void rp_now_end(const rp_now_file *file, const rp_now *now);

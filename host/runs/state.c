@@ -63,9 +63,10 @@ static void take_text(const json_t *root, const char *key, char to[RP_RUN_NAME_B
 }
 
 static void take_plan(const char *folder, rp_run_state *out) {
-    const char *name = is_there(folder, "lanes.json")        ? "lanes.json"
-                       : is_there(folder, "federation.json") ? "federation.json"
-                                                             : "plan.json";
+    out->rounds = is_there(folder, "federation.json");
+    const char *name = is_there(folder, "lanes.json") ? "lanes.json"
+                       : out->rounds                  ? "federation.json"
+                                                      : "plan.json";
     json_t *plan = load(folder, name);
     const json_int_t steps = json_integer_value(json_object_get(plan, "steps"));
     take_text(plan, "model", out->model);
@@ -233,8 +234,8 @@ rp_err rp_run_state_tell(rp_arena *arena, const char *folder, const rp_run_state
     rp_err err;
     RP_TRY(rp_shell_word(arena, folder, &word));
     if (state->steps > 0) {
-        (void)snprintf(step, sizeof step, ": step %" PRIu64 " of %" PRIu64, state->step,
-                       state->steps);
+        (void)snprintf(step, sizeof step, ": %s %" PRIu64 " of %" PRIu64,
+                       state->rounds ? "round" : "step", state->step, state->steps);
     }
     if (state->samples_per_s > 0) {
         (void)snprintf(speed, sizeof speed, ", %.*f samples/s", state->samples_per_s < 100,

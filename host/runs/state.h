@@ -25,6 +25,7 @@ typedef struct {
     rp_owner owner;
     char model[RP_RUN_NAME_BYTES], schedule[RP_RUN_NAME_BYTES]; /* "": unknown yet */
     uint64_t step, steps;               /* steps done; steps of the run, 0: unknown */
+    bool rounds;                        /* the steps are rounds of a federated run */
     double loss, samples_per_s, left_s; /* NAN: unknown, or the run is not active */
     uint32_t boards;                    /* 0: unknown */
 } rp_run_state;

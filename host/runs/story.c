@@ -42,11 +42,19 @@ static void add_loss(rp_story *out, double loss) {
     }
 }
 
+/* The steps of a federated run are its rounds. */
+static const char *unit_of(const json_t *line) {
+    return json_object_get(line, "round") ? "round" : "step";
+}
+
 static void tell_step(const json_t *line, rp_story *out) {
     const double speed = number_of(line, "samples_per_s");
+    const double sites = number_of(line, "sites");
     out->kind = RP_STORY_STEP;
-    add(out, "step %" PRIu64 "  ", out->step);
-    if (json_is_integer(json_object_get(line, "epoch"))) {
+    add(out, "%s %" PRIu64 "  ", unit_of(line), out->step);
+    if (sites >= 0) {
+        add(out, "%.0f of %.0f sites  ", sites, number_of(line, "asked"));
+    } else if (json_is_integer(json_object_get(line, "epoch"))) {
         add(out, "epoch %" PRId64 "  ",
             (int64_t)json_integer_value(json_object_get(line, "epoch")) + 1);
     }
@@ -61,7 +69,7 @@ static void tell_evaluation(const json_t *line, rp_story *out) {
     const double accuracy = number_of(line, "accuracy");
     const double mean_iou = number_of(line, "mean_iou");
     out->kind = RP_STORY_EVENT;
-    add(out, "step %" PRIu64 ": %s ", out->step, split ? split : "evaluation");
+    add(out, "%s %" PRIu64 ": %s ", unit_of(line), out->step, split ? split : "evaluation");
     add_loss(out, number_of(line, "loss"));
     if (accuracy >= 0) {
         add(out, ", accuracy %.2f %%", 100 * accuracy);
@@ -90,7 +98,7 @@ void rp_story_read(const char *line, size_t length, rp_story *out) {
             tell_evaluation(root, out);
         } else if (text) {
             out->kind = RP_STORY_EVENT;
-            add(out, "step %" PRIu64 ": %s", out->step, text);
+            add(out, "%s %" PRIu64 ": %s", unit_of(root), out->step, text);
         }
     }
     for (char *at = out->text; *at; at++) { /* removes control characters for a terminal */

@@ -203,6 +203,22 @@ fail:
     return err;
 }
 
+/* Both files list the sites in the order of the split file. */
+static rp_err read_now_sites(rp_arena *arena, const json_t *now, rp_view_facts *facts) {
+    const json_t *sites = json_object_get(now, "sites");
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < facts->site_count && i < json_array_size(sites); i++) {
+        const json_t *from = json_array_get(sites, i);
+        const char *name;
+        RP_TRY(text_of(arena, json_object_get(from, "site"), &name));
+        if (strcmp(name, facts->site[i].name) == 0) {
+            RP_TRY(text_of(arena, json_object_get(from, "state"), &facts->site[i].state));
+        }
+    }
+fail:
+    return err;
+}
+
 static rp_err read_now(rp_arena *arena, const json_t *now, bool active, rp_view_facts *facts) {
     const json_t *boards = json_object_get(now, "boards");
     const json_t *wires = json_object_get(now, "wires");
@@ -226,6 +242,7 @@ static rp_err read_now(rp_arena *arena, const json_t *now, bool active, rp_view_
         facts->age_s = age_s > 0 ? age_s : isfinite(age_s) ? 0 : (double)NAN;
         facts->left_s = real_of(now, "left_s");
         RP_TRY(text_of(arena, json_object_get(now, "state"), &facts->controller));
+        RP_TRY(read_now_sites(arena, now, facts));
     }
 fail:
     return err;
@@ -319,6 +336,7 @@ static rp_err read_sites(rp_arena *arena, const json_t *root, rp_view_facts *fac
         rp_view_site *site = &facts->site[facts->site_count++];
         const double round = real_of(from, "last_round");
         RP_TRY(text_of(arena, json_object_get(from, "site"), &site->name));
+        site->state = "";
         site->loss = real_of(from, "loss");
         site->samples = real_of(from, "samples");
         site->late = real_of(from, "late");

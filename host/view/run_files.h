@@ -32,6 +32,7 @@ typedef struct {
 /* A site of a federated run: sums over its rounds. */
 typedef struct {
     const char *name;
+    const char *state; /* in the open round; "": unknown */
     double loss, samples, late, last_round;
 } rp_view_site;
 

@@ -61,6 +61,13 @@ static void add_wire(const rp_view_wire *wire, rp_view_text *out) {
     rp_view_add(out, "}");
 }
 
+static void add_site(const rp_view_site *site, rp_view_text *out) {
+    rp_view_add(out, "{\"site\":");
+    rp_view_add_string(out, site->name);
+    add_word(out, "state", site->state);
+    rp_view_add(out, "}");
+}
+
 static void add_head(const rp_view_facts *facts, rp_view_text *out) {
     const rp_run_state *state = &facts->state;
     const rp_view_log_totals *log = &facts->run->log.totals;
@@ -74,7 +81,8 @@ static void add_head(const rp_view_facts *facts, rp_view_text *out) {
     if (state->steps > 0) {
         rp_view_add(out, ",\"steps\":%" PRIu64, state->steps);
     }
-    if (log->step > 0) {
+    rp_view_add(out, ",\"unit\":\"%s\"", state->rounds ? "round" : "step");
+    if (log->step > 0 && !state->rounds) {
         rp_view_add(out, ",\"epoch\":%" PRIu64, log->epoch);
     }
     add_real(out, "loss", state->loss);
@@ -100,6 +108,11 @@ void rp_view_state_json(const rp_view_facts *facts, rp_view_text *out) {
             add_wire(&facts->wire[i], out);
             any = true;
         }
+    }
+    rp_view_add(out, "],\"sites\":[");
+    for (uint32_t i = 0; i < facts->site_count; i++) {
+        rp_view_add(out, i > 0 ? "," : "");
+        add_site(&facts->site[i], out);
     }
     rp_view_add(out, "]}");
 }

@@ -50,7 +50,7 @@ static void add_head(const rp_view_facts *facts, rp_view_text *out) {
     rp_printable(state->model, false, safe, sizeof safe);
     rp_view_add(out, "  %s", safe);
     rp_printable(state->schedule, false, safe, sizeof safe);
-    rp_view_add(out, " %s\nstep %" PRIu64, safe, state->step);
+    rp_view_add(out, " %s\n%s %" PRIu64, safe, state->rounds ? "round" : "step", state->step);
     if (state->steps > 0) {
         rp_view_add(out, " of %" PRIu64, state->steps);
     }
@@ -109,12 +109,13 @@ static void add_wires(const rp_view_facts *facts, rp_view_text *out) {
 }
 
 static void add_sites(const rp_view_facts *facts, rp_view_text *out) {
-    rp_view_add(out, "  %-14s  %10s  %10s  %10s  %10s\n", "SITE", "ROUND", "SAMPLES", "LOSS",
-                "LATE");
+    rp_view_add(out, "  %-14s  %-14s  %10s  %10s  %10s  %10s\n", "SITE", "STATE", "ROUND",
+                "SAMPLES", "LOSS", "LATE");
     for (uint32_t i = 0; i < facts->site_count; i++) {
         const rp_view_site *site = &facts->site[i];
         const double value[] = {site->last_round, site->samples, site->loss, site->late};
         add_cell(out, site->name, 14);
+        add_cell(out, site->state[0] ? site->state : "-", 14);
         for (size_t k = 0; k < sizeof value / sizeof *value; k++) {
             char text[32] = "-";
             if (isfinite(value[k])) {

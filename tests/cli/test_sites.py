@@ -500,12 +500,17 @@ class Sites(program.Case):
         """Other verbs accept the folder."""
         self.train("runs/a", "--set", "train.eval_epochs=0")
         said, _ = self.ringpipe("ps", "runs")
-        self.assertRegex(said, r"finished +3/3")
+        self.assertRegex(said, r"finished +round 3/3")
         said, _ = self.ringpipe("log", "runs/a")
-        self.assertIn("finished: step 3 of 3", said)
+        self.assertIn("finished: round 3 of 3", said)
+        self.assertRegex(said, r"round 3  3 of 3 sites  loss \d")
+        self.assertRegex(said, r"round 3: test loss \d")
         said, _ = self.ringpipe("view", "--text", "runs/a")
-        self.assertIn("step 3 of 3", said)
-
+        self.assertIn("round 3 of 3", said)
+        now = json.loads((self.dir / "runs/a/now.json").read_text())
+        self.assertEqual((now["state"], now["step"], now["steps"]), ("ended", 3, 3))
+        self.assertEqual([(site["site"], site["state"]) for site in now["sites"]],
+                         [(name, "finished") for name in NAMES])
 
     def test_lab(self):
         """A comparison varies the rule."""

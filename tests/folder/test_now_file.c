@@ -93,6 +93,24 @@ static void in_the_run_folder_without_a_runtime_folder(void **state) {
     assert_int_equal(access(in_folder("now.json.tmp"), F_OK), -1);
 }
 
+static void sites_of_a_federated_run(void **state) {
+    (void)state;
+    const rp_now_site sites[] = {{"a", "training"}, {"b", "finished"}};
+    rp_now now = now_of(NULL, 0, NULL, 0);
+    rp_now_write(open_now(5), &now);
+    json_t *root = read_json(in_folder("now.json"));
+    assert_null(json_object_get(root, "sites"));
+    json_decref(root);
+    now.site = sites;
+    now.site_count = 2;
+    rp_now_write(open_now(5), &now);
+    root = read_json(in_folder("now.json"));
+    const json_t *last = json_array_get(json_object_get(root, "sites"), 1);
+    assert_string_equal(json_string_value(json_object_get(last, "site")), "b");
+    assert_string_equal(json_string_value(json_object_get(last, "state")), "finished");
+    json_decref(root);
+}
+
 static void counts_continue_after_a_resume(void **state) {
     (void)state;
     const rp_now_board board = some_board("a");
@@ -212,6 +230,7 @@ int main(void) {
         cmocka_unit_test(in_the_run_folder_without_a_runtime_folder),
         cmocka_unit_test(counts_continue_after_a_resume),
         cmocka_unit_test(counts_never_fall),
+        cmocka_unit_test(sites_of_a_federated_run),
         cmocka_unit_test(in_the_runtime_folder_while_active),
         cmocka_unit_test(what_cannot_be_written_is_not_written),
         cmocka_unit_test(a_large_ring_fits),

@@ -27,6 +27,14 @@ static void lines_are_sentences(void **state) {
         {"{\"event\":\"eval\",\"step\":4,\"loss\":2.25,\"samples\":64,\"time_s\":1.2,"
          "\"split\":\"validation\"}",
          "    0:01  step 4: validation loss 2.2500", RP_STORY_EVENT},
+        {"{\"step\":3,\"epoch\":2,\"loss\":0.5,\"samples_per_s\":120.5,\"round\":3,\"sites\":7,"
+         "\"asked\":8,\"time_s\":1}",
+         "    0:01  round 3  7 of 8 sites  loss 0.5000  120 samples/s", RP_STORY_STEP},
+        {"{\"event\":\"eval\",\"step\":3,\"round\":3,\"loss\":2.25,\"time_s\":1,"
+         "\"split\":\"test\"}",
+         "    0:01  round 3: test loss 2.2500", RP_STORY_EVENT},
+        {"{\"event\":\"missing\",\"step\":3,\"round\":4,\"text\":\"missing: a\",\"time_s\":1}",
+         "    0:01  round 3: missing: a", RP_STORY_EVENT},
         {"{\"event\":\"fault\",\"step\":7,\"time_s\":61,\"text\":\"board 2 is gone\"}",
          "    1:01  step 7: board 2 is gone", RP_STORY_EVENT},
         {"{\"event\":\"fault\",\"step\":7,\"time_s\":61,\"text\":\"a\\u001b[2Jb\\n\"}",

@@ -720,7 +720,7 @@ function drawNumbers() {
   const steps = state.steps, parts = [];
   const add = (name, value) =>
       parts.push(make("div", {}, make("span", {}, name), make("b", {}, value)));
-  add("step", steps ? `${state.step} / ${steps}` : String(state.step));
+  add(state.unit || "step", steps ? `${state.step} / ${steps}` : String(state.step));
   if (isNumber(state.epoch)) {
     add("epoch", String(state.epoch + 1));
   }
@@ -748,16 +748,23 @@ function drawEvents() {
   $("events").replaceChildren(...data.events.slice().reverse().map(
       (event) => make(
           "li", {class: TICKS[event.kind] || ""},
-          make("span", {}, `${clock(event.time)}  step ${event.step}`), event.words)));
+          make("span", {}, `${clock(event.time)}  ${state.unit || "step"} ${event.step}`),
+          event.words)));
 }
 
 function drawSites() {
-  $("sites-box").hidden = data.sites.size === 0;
-  const cell = (value) => make("td", {class: "number"}, short(value));
-  $("sites").replaceChildren(...[...data.sites].sort().map(
+  const sites = new Map((state.sites || []).map((site) => [site.site, {state: site.state}]));
+  for (const [name, site] of data.sites) {
+    sites.set(name, {...site, ...sites.get(name)});
+  }
+  $("sites-box").hidden = sites.size === 0;
+  $("ring-box").hidden = sites.size > 0;
+  const cell = (value) =>
+      make("td", {class: "number"}, Number.isInteger(value) ? String(value) : short(value));
+  $("sites").replaceChildren(...[...sites].sort().map(
       ([name, site]) => make(
-          "tr", {}, make("td", {}, name), cell(site.round), cell(site.samples), cell(site.loss),
-          cell(site.late))));
+          "tr", {}, make("td", {}, name), make("td", {}, site.state || ""), cell(site.round),
+          cell(site.samples), cell(site.loss), cell(site.late))));
 }
 
 function draw() {
