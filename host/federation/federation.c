@@ -35,6 +35,12 @@ static rp_err check_size(const rp_runfile *run, uint32_t sites, uint32_t size) {
                             "or `count`",
                             size, RP_FEDERATED_MEMBERS_MAX);
     }
+    if (keys->options.drift && size < sites) {
+        return rp_node_fail(rp_node_at(run->root, "sites.drift"),
+                            "%u of %u sites take part in a round, and a site that leaves one out "
+                            "loses its drift: expected neither `count` nor `share`",
+                            size, sites);
+    }
     if (keys->least > size) {
         return rp_node_fail(at,
                             "take.least: %u sites take part in a round: expected at most as "
@@ -127,6 +133,7 @@ static rp_err take_keys(rp_federation *f, const rp_runfile *run) {
     char *text;
     rp_err err;
     f->keys = run->federated;
+    RP_TRY(rp_federation_list_keep(f));
     f->model = run->model;
     f->seed = run->seed;
     f->stages = run->stages;

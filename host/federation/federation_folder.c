@@ -66,6 +66,7 @@ static rp_err name_site(rp_federation *f, rp_site *site) {
         const char *start, *ending;
     } files[] = {{&site->run_yaml, "", "yaml"},
                  {&site->log, "", "log"},
+                 {&site->kept, "", "state"},
                  {&site->own, "", "safetensors"},
                  {&site->next_own, ".next-", "safetensors"}};
     rp_err err = RP_OK;

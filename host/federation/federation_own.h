@@ -34,12 +34,15 @@ typedef struct {
     double accuracy, before_loss; /* of the round's start on the site's own validation part; NAN:
                                      it has none */
     uint64_t bytes;               /* of its weights */
+    uint64_t from; /* round of the state with which it began; RP_SITE_NO_ROUND: none */
+    bool clipped;
 } rp_site_answer;
 
 typedef struct {
     const char *name;
     uint32_t index; /* in the split file */
     char *run_yaml, *log;
+    char *kept;           /* folder of what it keeps from one round to the next */
     char *own, *next_own; /* elastic: weights from which it goes on */
     rp_site_condition condition;
     rp_child child;
@@ -77,6 +80,7 @@ struct rp_federation {
 
     /* from the run file */
     rp_federated_keys keys;
+    const char *keep; /* patterns of sites.keep, separated by commas; "": none */
     const rp_model *model;
     const char *model_name, *schedule;
     uint64_t seed;
@@ -142,6 +146,9 @@ rp_err rp_federation_write_journal(const rp_federation *f) RP_MUST_CHECK;
 rp_err rp_federation_read_journal(rp_federation *f) RP_MUST_CHECK;
 /* Call it once the round is in the journal: moves its files into place. errors IO */
 rp_err rp_federation_place_files(const rp_federation *f) RP_MUST_CHECK;
+
+/* federation_journal.c: makes f->keep. errors MEMORY */
+rp_err rp_federation_list_keep(rp_federation *f) RP_MUST_CHECK;
 
 /* site.c: starts a round of a site, or goes on with it. errors IO */
 rp_err rp_member_start(const rp_federation *f, rp_site *site) RP_MUST_CHECK;

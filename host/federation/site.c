@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "federation/federation_own.h"
+#include "run/patterns.h"
 #include "sites/answer.h"
+#include "sites/state.h"
 
-enum { WORDS_MAX = 20, NUMBER_BYTES = 32 };
+enum { WORDS_MAX = 28 + 2 * RP_SITE_PATTERNS_MAX, NUMBER_BYTES = 32 };
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
@@ -21,6 +23,34 @@ static void add_length(const rp_federated_keys *keys, char number[NUMBER_BYTES],
     (void)snprintf(number, NUMBER_BYTES, "%u", keys->steps > 0 ? keys->steps : keys->epochs);
     word[0] = keys->steps > 0 ? "--steps" : "--epochs";
     word[1] = number;
+}
+
+/* Returns how many words were added. */
+static uint32_t add_options(const rp_federation *f, const rp_site *site, char clip[NUMBER_BYTES],
+                            const char **word) {
+    const rp_site_options *options = &f->keys.options;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rp_patterns_count(options->keep); i++) {
+        word[count++] = "--keep";
+        word[count++] = rp_node_text(rp_patterns_at(options->keep, i));
+    }
+    if (options->drift) {
+        word[count++] = "--drift";
+    }
+    if (options->keeps_optimizer) {
+        word[count++] = "--optimizer";
+        word[count++] = "keep";
+    }
+    if (options->clip > 0) {
+        (void)snprintf(clip, NUMBER_BYTES, "%.17g", options->clip);
+        word[count++] = "--clip";
+        word[count++] = clip;
+    }
+    if (rp_site_options_keep_state(options)) {
+        word[count++] = "--state";
+        word[count++] = site->kept;
+    }
+    return count;
 }
 
 /* A site of an elastic run goes on from weights of its own, once it has some. */
@@ -33,6 +63,7 @@ rp_err rp_member_start(const rp_federation *f, rp_site *site) {
     char out[RP_FEDERATION_PATH];
     char round[NUMBER_BYTES];
     char length[NUMBER_BYTES];
+    char clip[NUMBER_BYTES];
     const uint64_t number = f->round + 1;
     const char *word[WORDS_MAX] = {"ringpipe", "round", site->run_yaml, "--quiet", "--in", NULL,
                                    "--out",    out,     "--round",      round};
@@ -44,6 +75,7 @@ rp_err rp_member_start(const rp_federation *f, rp_site *site) {
     (void)snprintf(round, sizeof round, "%" PRIu64, number);
     add_length(&f->keys, length, word + count);
     count += 2;
+    count += add_options(f, site, clip, word + count);
     if (f->options.keys) {
         word[count++] = "--keys";
         word[count++] = f->options.keys;
@@ -89,6 +121,14 @@ static bool has_steps_weight(const rp_federation *f, const rp_site_answer *answe
            (answer->steps_weight >= 0 && isfinite(answer->steps_weight));
 }
 
+/* The round of the state with which the site began. */
+static bool take_from(const rp_federation *f, const json_t *root, uint64_t *out) {
+    const json_t *state = json_object_get(root, "state");
+    const bool none = json_is_null(json_object_get(state, "from"));
+    *out = RP_SITE_NO_ROUND;
+    return !rp_site_options_keep_state(&f->keys.options) || none || take_whole(state, "from", out);
+}
+
 /* Returns the first key that is missing or invalid; NULL: all are good. */
 static const char *take_answer(const rp_federation *f, const json_t *root, const rp_site *site,
                                rp_site_answer *out) {
@@ -101,12 +141,14 @@ static const char *take_answer(const rp_federation *f, const json_t *root, const
     out->loss = real_of(json_object_get(root, "loss"), "mean");
     out->steps_weight = real_of(root, "norm_a");
     out->delta_norm = real_of(root, "delta_norm");
+    out->clipped = json_is_true(json_object_get(root, "clipped"));
     out->seconds = real_of(seconds, "start") + real_of(seconds, "train");
     return !take_whole(root, "round", &round) || round != site->trains ? "round"
            : !is_text(root, "site", site->name)                        ? "site"
            : !take_whole(root, "steps", &out->steps)                   ? "steps"
            : !take_whole(root, "samples", &out->samples)               ? "samples"
            : !take_whole(root, "held", &out->held) || out->held == 0   ? "held"
+           : !take_from(f, root, &out->from)                           ? "state"
            : !has_steps_weight(f, out)                                 ? "norm_a"
            : !out->partial && !is_text(root, "status", "finished")     ? "status"
                                                                        : NULL;
