@@ -1,5 +1,6 @@
 #include "codec/delta.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,18 @@ enum { BLOCK = RP_CODEC_KEPT_BLOCK, KEPT_BYTES = 1 + sizeof(float) };
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+/* With the fewest digits that read back as the same share. */
+static void print_share(double share, char out[RP_DELTA_TEXT]) {
+    double back = 0;
+    for (int digits = 1; digits <= DBL_DECIMAL_DIG && back != share; digits++) {
+        (void)snprintf(out, RP_DELTA_TEXT, "topk:%.*g", digits, share);
+        back = strtod(out + strlen("topk:"), NULL);
+    }
+}
+
 void rp_delta_print(const rp_delta *delta, char out[RP_DELTA_TEXT]) {
     if (delta->kind == RP_DELTA_TOPK) {
-        (void)snprintf(out, RP_DELTA_TEXT, "topk:%.17g", delta->share);
+        print_share(delta->share, out);
     } else {
         (void)snprintf(out, RP_DELTA_TEXT, "%s", delta->kind == RP_DELTA_INT8 ? "int8" : "");
     }

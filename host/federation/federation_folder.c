@@ -259,8 +259,9 @@ void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_s
 
 void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const rp_site *site) {
     static const char *const names[] = {
-        "start.safetensors", "weights.safetensors", "run/weights.safetensors",
-        "run/checkpoint",    "run/trace.json",      "run/events.out.tfevents.ringpipe"};
+        "start.safetensors", "weights.safetensors",  "update.safetensors",
+        "error.safetensors", "received.safetensors", "run/weights.safetensors",
+        "run/checkpoint",    "run/trace.json",       "run/events.out.tfevents.ringpipe"};
     char folder[RP_FEDERATION_PATH];
     char path[RP_FEDERATION_PATH + 32];
     rp_federation_name_round(f, round, site, folder);

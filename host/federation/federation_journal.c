@@ -159,6 +159,7 @@ rp_err rp_federation_list_keep(rp_federation *f) {
     char *text = "";
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < rp_patterns_count(keep); i++) {
+        f->pattern[i] = rp_node_text(rp_patterns_at(keep, i));
         RP_TRY(rp_arena_printf(&f->arena, &text, "%s%s%s", text, i > 0 ? "," : "",
                                rp_node_text(rp_patterns_at(keep, i))));
     }

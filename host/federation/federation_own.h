@@ -33,7 +33,7 @@ typedef struct {
     double steps_weight, delta_norm, seconds;
     double accuracy, before_loss; /* of the round's start on the site's own validation part; NAN:
                                      it has none */
-    uint64_t bytes;               /* of its weights */
+    uint64_t bytes;               /* of its weights, or of its update */
     uint64_t from; /* round of the state with which it began; RP_SITE_NO_ROUND: none */
     bool clipped;
 } rp_site_answer;
@@ -81,6 +81,7 @@ struct rp_federation {
     /* from the run file */
     rp_federated_keys keys;
     const char *keep; /* patterns of sites.keep, separated by commas; "": none */
+    const char *pattern[RP_SITE_PATTERNS_MAX]; /* the same as a list */
     const rp_model *model;
     const char *model_name, *schedule;
     uint64_t seed;
@@ -147,13 +148,17 @@ rp_err rp_federation_read_journal(rp_federation *f) RP_MUST_CHECK;
 /* Call it once the round is in the journal: moves its files into place. errors IO */
 rp_err rp_federation_place_files(const rp_federation *f) RP_MUST_CHECK;
 
-/* federation_journal.c: makes f->keep. errors MEMORY */
+/* federation_journal.c: makes f->keep and f->pattern. errors MEMORY */
 rp_err rp_federation_list_keep(rp_federation *f) RP_MUST_CHECK;
 
 /* site.c: starts a round of a site, or goes on with it. errors IO */
 rp_err rp_member_start(const rp_federation *f, rp_site *site) RP_MUST_CHECK;
-/* Reads the result of the round. errors FORMAT with what is wrong */
+/* Reads the result of the round; makes weights of an update. errors FORMAT with what is wrong */
 rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) RP_MUST_CHECK;
+
+/* The weights of a round that is done. */
+void rp_member_name_weights(const rp_federation *f, const rp_site *site,
+                            char out[RP_FEDERATION_PATH]);
 
 /* Ends the run with this result; the children are told. Returns OK. */
 rp_err rp_federation_stop(rp_federation *f, rp_err result, const char *format, ...) RP_PRINTF(3, 4);

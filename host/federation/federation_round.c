@@ -216,7 +216,7 @@ fail:
 /* Applies the rule to the sites that are done, in the order of the split file. *done: false if a
  * site was refused. */
 static rp_err average_sites(rp_federation *f, rp_arena *arena, bool *done) {
-    char folder[RP_FEDERATION_PATH];
+    char weights[RP_FEDERATION_PATH];
     rp_center_member *member;
     rp_site **of;
     char *path;
@@ -238,8 +238,8 @@ static rp_err average_sites(rp_federation *f, rp_arena *arena, bool *done) {
         if (site->condition != RP_SITE_DONE) {
             continue;
         }
-        rp_federation_name_round(f, site->trains, site, folder);
-        RP_TRY(rp_arena_printf(arena, &path, "%s/weights.safetensors", folder));
+        rp_member_name_weights(f, site, weights);
+        RP_TRY(rp_arena_string(arena, weights, &path));
         of[round.count] = site;
         member[round.count++] = (rp_center_member){.weights = path,
                                                    .moved = site->next_own,

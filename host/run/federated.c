@@ -255,6 +255,28 @@ static rp_err check_drift(rp_node *sites, const rp_federated_keys *keys) {
                                   "instead of `epochs`");
 }
 
+/* Rules whose formula does not hold for differences with the error of earlier rounds. */
+static rp_err check_delta(rp_node *sites, const rp_federated_keys *keys) {
+    const rp_node *at = rp_node_find(sites, "delta");
+    const rp_rule_kind rule = keys->rule.kind;
+    if (keys->options.delta.kind == RP_DELTA_NONE) {
+        return RP_OK;
+    }
+    if (rule == RP_RULE_FEDNOVA) {
+        return rp_node_fail(at, "fednova divides a difference by the steps of its round, but the "
+                                "coded one has a part of earlier rounds: expected another "
+                                "sites.rule, or no `delta`");
+    }
+    const bool by_value = rule == RP_RULE_MEDIAN || rule == RP_RULE_TRIMMED_MEAN;
+    return by_value && keys->options.delta.kind == RP_DELTA_TOPK
+               ? rp_node_fail(at,
+                              "%s takes each value from the middle of the sites', but with "
+                              "topk most of them do not change: expected another sites.rule, "
+                              "or `codec: int8`",
+                              rules[rule])
+               : RP_OK;
+}
+
 static rp_err read_keys(rp_node *sites, rp_federated_keys *out) {
     rp_err err;
     RP_TRY(rp_node_need(sites, "split"));
@@ -271,6 +293,7 @@ static rp_err read_keys(rp_node *sites, rp_federated_keys *out) {
     RP_TRY(rp_site_options_read(sites, &out->options));
     RP_TRY(rp_node_done(sites));
     RP_TRY(check_drift(sites, out));
+    RP_TRY(check_delta(sites, out));
 fail:
     return err;
 }

@@ -24,6 +24,56 @@ static rp_err read_clip(rp_node *sites, rp_site_options *out) {
     return err == RP_OK && !(out->clip > 0) ? rp_node_fail(node, "expected a number above 0") : err;
 }
 
+static rp_err read_share(rp_node *node, double *out) {
+    rp_err err;
+    *out = 0.01;
+    err = rp_node_f64(node, "share", 0, 1, out);
+    return err == RP_OK && !(*out > 0)
+               ? rp_node_fail(rp_node_find(node, "share"), "expected a number above 0")
+               : err;
+}
+
+static rp_err read_delta(rp_node *sites, rp_delta *out) {
+    static const char *const words[] = {"int8", "topk", NULL};
+    rp_node *node = rp_node_find(sites, "delta");
+    uint32_t codec = 0;
+    rp_err err;
+    if (!node) {
+        return RP_OK;
+    }
+    if (!rp_node_is_map(node)) {
+        return rp_node_fail(node,
+                            "expected a map like {codec: int8} or {codec: topk, share: 0.01}");
+    }
+    RP_TRY(rp_node_need(node, "codec"));
+    RP_TRY(rp_node_word(node, "codec", words, &codec));
+    out->kind = codec == 0 ? RP_DELTA_INT8 : RP_DELTA_TOPK;
+    RP_TRY(out->kind == RP_DELTA_TOPK ? read_share(node, &out->share) : RP_OK);
+    RP_TRY(rp_node_done(node));
+fail:
+    return err;
+}
+
+/* Two keys that exclude each other. */
+static rp_err check_pairs(rp_node *sites, const rp_site_options *options) {
+    const bool coded = options->delta.kind != RP_DELTA_NONE;
+    if (options->drift && options->clip > 0) {
+        return rp_node_fail(rp_node_find(sites, "clip"),
+                            "excludes `drift`, which is computed from the whole difference that "
+                            "a site sent: remove one of them");
+    }
+    if (options->drift && coded) {
+        return rp_node_fail(rp_node_find(sites, "delta"),
+                            "excludes `drift`, which is computed from the whole difference that "
+                            "a site sent: remove one of them");
+    }
+    return options->clip > 0 && coded
+               ? rp_node_fail(rp_node_find(sites, "delta"),
+                              "excludes `clip`, because the error of earlier rounds is added to "
+                              "the difference after it was clipped: remove one of them")
+               : RP_OK;
+}
+
 rp_err rp_site_options_read(rp_node *sites, rp_site_options *out) {
     static const char *const words[] = {"fresh", "keep", NULL};
     uint32_t optimizer = 0;
@@ -34,17 +84,15 @@ rp_err rp_site_options_read(rp_node *sites, rp_site_options *out) {
     RP_TRY(rp_node_word(sites, "optimizer", words, &optimizer));
     out->keeps_optimizer = optimizer == 1;
     RP_TRY(read_clip(sites, out));
-    if (out->drift && out->clip > 0) {
-        RP_TRY(rp_node_fail(rp_node_find(sites, "clip"),
-                            "excludes `drift`, which is computed from the whole difference that "
-                            "a site sent: remove one of them"));
-    }
+    RP_TRY(read_delta(sites, &out->delta));
+    err = check_pairs(sites, out);
 fail:
     return err;
 }
 
 bool rp_site_options_keep_state(const rp_site_options *options) {
-    return options->keep || options->drift || options->keeps_optimizer;
+    return options->keep || options->drift || options->keeps_optimizer ||
+           options->delta.kind != RP_DELTA_NONE;
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */

@@ -1,10 +1,12 @@
-/* `sites.keep`, `drift`, `optimizer` and `clip`: options of a site's round in a federated run. */
+/* `sites.keep`, `drift`, `optimizer`, `clip` and `delta`: options of a site's round in a federated
+ * run. */
 #ifndef RP_RUN_SITE_OPTIONS_H
 #define RP_RUN_SITE_OPTIONS_H
 
 #include <stdbool.h>
 
 #include "base/config.h"
+#include "codec/delta.h"
 #include "nn/model.h"
 #include "optim/optim.h"
 
@@ -16,6 +18,7 @@ typedef struct {
     bool drift;           /* SCAFFOLD without additional bytes */
     bool keeps_optimizer; /* its state goes on in the site's next round */
     double clip;          /* longest difference that leaves a site; 0: not limited */
+    rp_delta delta;       /* how a difference that leaves a site is coded */
 } rp_site_options;
 
 /* Reads the keys of `sites`. errors  USAGE with file, line and key */

@@ -321,6 +321,34 @@ class Sites(program.Case):
         self.assertIn("expected the same", self.refused("resume", "k", *self.sets(
             rounds=5, keep="fc1.*")))
 
+    def test_delta(self):
+        """Coded differences take less room, and their errors are part of a resume."""
+        words = ("--set", "train.eval_epochs=0", "--set", "train.seed=5", *self.sets(at_once=3))
+        coded = (*words, *self.sets(delta="{codec: int8}"))
+        self.train("plain", *words)
+        self.train("whole", *coded)
+        self.kill_at("k", lambda: list((self.dir / "k/rounds/2").glob("*/update.safetensors")),
+                     *coded)
+        self.kill_at("k", lambda: list((self.dir / "k/rounds/3").glob("*/run/log.jsonl")))
+        self.ringpipe("resume", "k", seconds=200)
+        self.assertEqual(self.bits("k"), self.bits("whole"))
+        self.assertEqual(self.states("k"), self.states("whole"))
+        self.assertEqual([answer["state"]["error"] for number in (1, 2, 3)
+                          for answer in self.answers("k", number)], ["fresh"] * 3 + ["kept"] * 6)
+        plain, whole = self.summary("plain"), self.summary("whole")
+        self.assertEqual(whole["bytes"]["down"], plain["bytes"]["down"])
+        self.assertLess(whole["bytes"]["up"], 0.3 * plain["bytes"]["up"])
+        self.assertAlmostEqual(whole["eval"]["loss"], plain["eval"]["loss"], delta=0.01)
+        self.assertEqual(list((self.dir / "k/rounds").rglob("*.safetensors")), [])
+        # With all values of topk nothing is lost but the rounding of a difference.
+        self.train("all", *words, *self.sets(delta="{codec: topk, share: 1}"))
+        one, two = (read_tensors(self.dir / out / "center.safetensors") for out in ("plain", "all"))
+        self.assertLess(max(abs(a - b) for name in one for a, b in zip(one[name], two[name])), 1e-5)
+        said, _ = self.train("x", "--dry-run", "--format", "json", *coded)
+        cost = json.loads(said)["round"]
+        sent = whole["bytes"]["up"] / 3
+        self.assertAlmostEqual(cost["up_bytes"], sent, delta=0.05 * sent)
+
     def test_drift(self):
         """Drifts come from the averages, at no additional bytes, also after kills."""
         words = ("--set", "train.eval_epochs=0", "--set", "optimizer={kind: sgd, lr: 0.05}",

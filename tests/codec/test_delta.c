@@ -48,7 +48,12 @@ static void texts(void **state) {
     assert_string_equal(text, "int8");
     const rp_delta tenth = topk(0.1);
     rp_delta_print(&tenth, text);
+    assert_string_equal(text, "topk:0.1");
+    const rp_delta third = topk(1.0 / 3);
+    rp_delta_print(&third, text);
     assert_true(rp_delta_parse(text, &delta));
+    expect_close(delta.share, 1.0 / 3, 0, 0);
+    assert_true(rp_delta_parse("topk:0.1", &delta));
     assert_int_equal(delta.kind, RP_DELTA_TOPK);
     expect_close(delta.share, 0.1, 0, 0);
     rp_delta_print(&(rp_delta){0}, text);

@@ -135,6 +135,13 @@ static void wrong_keys_are_refused(void **state) {
         SITES(", clip: .nan"),
         SITES(", clip: -1"),
         SITES(", drift: 1"),
+        SITES(", delta: int8"),
+        SITES(", delta: {share: 0.1}"),
+        SITES(", delta: {codec: int4}"),
+        SITES(", delta: {codec: int8, share: 0.1}"),
+        SITES(", delta: {codec: topk, share: 0}"),
+        SITES(", delta: {codec: topk, share: 1.5}"),
+        SITES(", delta: {codec: topk, share: .nan}"),
     };
     rp_federated_keys keys;
     (void)state;
@@ -161,6 +168,36 @@ static void options_are_those_of_a_round(void **state) {
     assert_true(rp_site_options_keep_state(&keys.options));
     expect_ok(read_keys(SITES(", optimizer: fresh, clip: 1"), &keys));
     assert_false(rp_site_options_keep_state(&keys.options));
+}
+
+static void differences_are_coded(void **state) {
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {
+        {SITES(", delta: {codec: int8}, clip: 1"), "after it was clipped"},
+        {SITES(", delta: {codec: int8}, rule: fednova"), "part of earlier rounds"},
+        {SITES(", delta: {codec: topk}, rule: median"), "median takes each value"},
+        {SITES(", delta: {codec: topk}, rule: trimmed-mean"), "trimmed-mean takes each value"},
+        {SITES(", delta: {codec: int8}, steps: 4, drift: true, rule: {kind: fedavg, weights: "
+               "equal}"),
+         "whole difference"},
+    };
+    rp_federated_keys keys;
+    (void)state;
+    expect_ok(read_keys(SITES(", delta: {codec: int8}, rule: median"), &keys));
+    assert_int_equal(keys.options.delta.kind, RP_DELTA_INT8);
+    assert_true(rp_site_options_keep_state(&keys.options));
+    expect_ok(read_keys(SITES(", delta: {codec: topk}"), &keys));
+    assert_int_equal(keys.options.delta.kind, RP_DELTA_TOPK);
+    expect_close(keys.options.delta.share, 0.01, 0, 0);
+    expect_ok(read_keys(SITES(", delta: {codec: topk, share: 1}"), &keys));
+    expect_close(keys.options.delta.share, 1, 0, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_err(read_keys(wrong[i].text, &keys), RP_ERR_USAGE);
+        if (!strstr(rp_err_message(), wrong[i].why)) {
+            fail_msg("'%s' is not in '%s'", wrong[i].why, rp_err_message());
+        }
+    }
 }
 
 /* Scaffold's cheap form is exact for a plain mean of sites with equal steps. */
@@ -260,6 +297,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(rules_have_their_defaults, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_keys_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(options_are_those_of_a_round, setup, teardown),
+        cmocka_unit_test_setup_teardown(differences_are_coded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_drift_needs_equal_sites, setup, teardown),
         cmocka_unit_test_setup_teardown(patterns_match_tensors, setup, teardown),
         cmocka_unit_test_setup_teardown(nova_needs_plain_sgd, setup, teardown),
