@@ -61,9 +61,9 @@ static json_t *json_of_state(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "drift", state_word(rules->drift, start->drift, "kept", "fresh"), good);
     rp_json_put(object, "kept", rp_json_of_whole(start->kept), good);
     rp_json_put(object, "own", rp_json_of_whole(start->own), good);
-    rp_json_put(object, "error",
-                state_word(rules->delta.kind != RP_DELTA_NONE, start->errors > 0, "kept", "fresh"),
-                good);
+    if (rules->delta.kind != RP_DELTA_NONE) {
+        rp_json_put(object, "error", state_word(true, start->errors > 0, "kept", "fresh"), good);
+    }
     return object;
 }
 
