@@ -138,7 +138,7 @@ void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_s
                               char out[RP_FEDERATION_PATH]);
 /* Removes the weights and traces of a site's round that is averaged or came too late. */
 void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const rp_site *site);
-/* Removes the folders of a round that is not closed, if there are any. errors IO */
+/* Removes the folders of a round that is not closed, and what sites have kept of it. errors IO */
 rp_err rp_federation_remove_round(const rp_federation *f, uint64_t round) RP_MUST_CHECK;
 
 /* federation_journal.c: writes federation.json. errors IO */

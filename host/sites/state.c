@@ -76,6 +76,20 @@ fail:
     return err;
 }
 
+rp_err rp_site_drop_state(const char *folder, uint64_t round) {
+    rp_arena arena;
+    char *path;
+    rp_err err;
+    rp_arena_init(&arena, "state", 0);
+    RP_TRY(path_of(&arena, folder, round, &path));
+    if (unlink(path) != 0 && errno != ENOENT) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
 static rp_err remove_old(const char *folder) {
     const struct dirent *entry;
     uint64_t newest[KEPT];

@@ -21,6 +21,10 @@
 rp_err rp_site_find_state(rp_arena *arena, const char *folder, uint64_t round, char **path,
                           uint64_t *from) RP_MUST_CHECK;
 
+/* Removes the state of a round that shall be done again with other settings, if there is one, so
+ * that a site that then takes no part does not go on from it. errors  IO */
+rp_err rp_site_drop_state(const char *folder, uint64_t round) RP_MUST_CHECK;
+
 typedef struct {
     const rp_round_rules *rules;
     const char *folder, *site;

@@ -329,8 +329,12 @@ class Sites(program.Case):
         self.train("whole", *coded)
         self.kill_at("k", lambda: list((self.dir / "k/rounds/2").glob("*/update.safetensors")),
                      *coded)
-        self.kill_at("k", lambda: list((self.dir / "k/rounds/3").glob("*/run/log.jsonl")))
-        self.ringpipe("resume", "k", seconds=200)
+        process = self.start("resume", "k")
+        run = self.dir / "k/rounds/3/site-1/run"
+        self.wait_for("work in round 3", (run / "log.jsonl").exists, 120, process)
+        os.kill(json.loads((run / "controller.json").read_text())["pid"], signal.SIGKILL)
+        self.finish(process, seconds=200)
+        self.assertEqual([line["site"] for line in self.events("k", "away")][-1:], ["site-1"])
         self.assertEqual(self.bits("k"), self.bits("whole"))
         self.assertEqual(self.states("k"), self.states("whole"))
         self.assertEqual([answer["state"]["error"] for number in (1, 2, 3)
