@@ -29,10 +29,10 @@ static void add_length(const rp_federated_keys *keys, char number[NUMBER_BYTES],
 /* Texts of options, for the time of the call. */
 typedef struct {
     char clip[NUMBER_BYTES], delta[RP_DELTA_TEXT];
-} numbers;
+} option_texts;
 
 /* Returns how many words were added. */
-static uint32_t add_options(const rp_federation *f, const rp_site *site, numbers *to,
+static uint32_t add_options(const rp_federation *f, const rp_site *site, option_texts *to,
                             const char **word) {
     const rp_site_options *options = &f->keys.options;
     uint32_t count = 0;
@@ -74,7 +74,7 @@ rp_err rp_member_start(const rp_federation *f, rp_site *site) {
     char out[RP_FEDERATION_PATH];
     char round[NUMBER_BYTES];
     char length[NUMBER_BYTES];
-    numbers texts;
+    option_texts texts;
     const uint64_t number = f->round + 1;
     const char *word[WORDS_MAX] = {"ringpipe", "round", site->run_yaml, "--quiet", "--in", NULL,
                                    "--out",    out,     "--round",      round};
