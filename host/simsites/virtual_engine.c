@@ -40,7 +40,7 @@ static rp_err open_round(rp_virtual *v, rp_virtual_site *site, const rp_round_or
         *same = strcmp(site->in, digest) == 0;
         return RP_OK;
     }
-    RP_TRY(rp_folders_make(order->out, 0777));
+    RP_TRY(mkdir(order->out, 0777) == 0 ? RP_OK : rp_folders_make(order->out, 0777));
     RP_TRY(rp_standin_read(&v->subject->standin, order->in, site->values));
     memcpy(site->in, digest, sizeof site->in);
     (void)snprintf(site->out, sizeof site->out, "%s", order->out);

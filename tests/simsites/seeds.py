@@ -53,7 +53,7 @@ CASES = ("rule: fedavg", "rule: fedavg, at_once: 3", "rule: {kind: fedavgm, nest
          "rule: trimmed-mean, at_once: 3, take: {least: 2, wait: 6}, "
          "availability: {trace: trace.json, seconds: 15}")
 MANY = 800
-MARKS_LEAST = 8  # of 1,000 runs: kills in each state, faults of each kind that sites have
+MARKS_LEAST = 5  # of 1,000 runs: kills in each state, faults of each kind that sites have
 KINDS = ("crash", "suspend", "slow", "partition", "host-crash", "save-crash", "host-suspend",
          "interrupt", "gone", "wrong")
 NO_KILLS = {"scored"}  # there is no test part
