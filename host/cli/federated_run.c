@@ -104,24 +104,27 @@ static void print_time(const rp_round_forecast *forecast) {
 
 void rp_cli_print_cost(const rp_runfile *run, const rp_federation_cost *cost,
                        const rp_round_forecast *forecast) {
-    const double mb = (double)cost->weights_bytes * cost->members / 1e6;
+    const double down = (double)cost->weights_bytes * cost->members / 1e6;
+    const double up = (double)cost->update_bytes * cost->members / 1e6;
     const rp_federated_keys *keys = &run->federated;
     (void)printf(
         "sites: %u of %u in a round of %u %s, rule %s; a round moves %.1f MB to them and %.1f MB "
-        "back, %" PRIu64 " bytes for each; %u rounds: %.1f MB each way\n",
+        "back, %" PRIu64 " and %" PRIu64 " bytes for each; %u rounds: %.1f MB and %.1f MB\n",
         cost->members, cost->sites, keys->steps > 0 ? keys->steps : keys->epochs,
-        keys->steps > 0 ? "steps" : "epochs", rp_rule_name(keys->rule.kind), mb, mb,
-        cost->weights_bytes, keys->rounds, mb * keys->rounds);
+        keys->steps > 0 ? "steps" : "epochs", rp_rule_name(keys->rule.kind), down, up,
+        cost->weights_bytes, cost->update_bytes, keys->rounds, down * keys->rounds,
+        up * keys->rounds);
     print_time(forecast);
 }
 
 json_t *rp_cli_describe_cost(const rp_federation_cost *cost, const rp_round_forecast *forecast) {
-    const uint64_t all = cost->weights_bytes * cost->members;
+    const uint64_t down = cost->weights_bytes * cost->members;
+    const uint64_t up = cost->update_bytes * cost->members;
     const rp_round_time *time = &forecast->time;
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:o, s:o, s:o, s:o}", "sites",
                      (json_int_t)cost->sites, "members", (json_int_t)cost->members, "site_bytes",
-                     (json_int_t)cost->weights_bytes, "down_bytes", (json_int_t)all, "up_bytes",
-                     (json_int_t)all, "seconds", rp_json_of_real(forecast->round_s), "slowest",
+                     (json_int_t)cost->weights_bytes, "down_bytes", (json_int_t)down, "up_bytes",
+                     (json_int_t)up, "seconds", rp_json_of_real(forecast->round_s), "slowest",
                      forecast->site, "steps", (json_int_t)time->steps, "start_s",
                      rp_json_of_real(time->start_s), "step_s", rp_json_of_real(time->step_s),
                      "down_s", rp_json_of_real(time->down_s), "up_s", rp_json_of_real(time->up_s));
@@ -150,7 +153,7 @@ rp_err rp_cli_print_round(const rp_cli_args *args, double step_s, FILE *plan) {
     rp_arena_init(&arena, "round", 0);
     RP_TRY(rp_runfile_read(&arena, args->words.item[0], args->set.item, args->set.count, &run));
     RP_TRY(rp_federation_find_cost(&arena, &run, &cost));
-    RP_TRY(rp_round_predict(&arena, &run, cost.weights_bytes, cost.members, &costs, &forecast));
+    RP_TRY(rp_round_predict(&arena, &run, &cost, &costs, &forecast));
     if (plan) {
         RP_TRY(print_plan(plan, &cost, &forecast));
     } else {

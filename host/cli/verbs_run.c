@@ -375,7 +375,7 @@ static rp_err print_check(rp_arena *arena, const rp_controller_options *options,
     rp_err err = RP_OK;
     if (run->federated.given) {
         RP_TRY(rp_federation_find_cost(arena, run, &cost));
-        RP_TRY(rp_round_predict(arena, run, cost.weights_bytes, cost.members, &costs, &forecast));
+        RP_TRY(rp_round_predict(arena, run, &cost, &costs, &forecast));
     }
     if (options->format == RP_FORMAT_JSON) {
         return print_checked_json(run, &cost, &forecast);

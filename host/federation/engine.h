@@ -8,14 +8,17 @@
 #include "base/child.h"
 #include "run/runfile.h"
 
-/* A round of a site. The engine writes weights.safetensors and then round.json to `out`, as
+/* A round of a site. The engine writes weights.safetensors, or the update that the options ask
+ * for, and then round.json to `out`, as
  * ringpipe-round(1) says, and ends with an exit code of this verb. */
 typedef struct {
     uint32_t site; /* in the split file */
     const char *name;
     const char *run_yaml, *log; /* run file of the site; file that gets its output */
     const char *in, *out;       /* weights from which it trains; folder of the round */
+    const char *kept;           /* folder of what the site keeps from one round to the next */
     const char *keys;           /* folder of keys; NULL: none given */
+    const rp_site_options *options;
     uint64_t round;
     uint32_t steps, epochs; /* exactly one of them is above 0 */
 } rp_round_order;

@@ -8,6 +8,7 @@
 #include "federation/federation_own.h"
 #include "federation/sample.h"
 #include "federation/take.h"
+#include "sites/state.h"
 
 static const int64_t AGAIN_NS = 500 * RP_NS_PER_MS; /* doubled with every failure in the round */
 static const int64_t SAY_EVERY_NS = 60 * RP_NS_PER_S;
@@ -148,11 +149,24 @@ static rp_err try_again(rp_federation *f, rp_site *site) {
                                                       .file = site->log});
 }
 
+/* Says so if what a site kept from its last round is gone, for example with its folder. */
+static rp_err note_fresh(rp_federation *f, const rp_site *site) {
+    const uint64_t from = site->answer.from;
+    const bool lost = rp_site_options_keep_state(&f->keys.options) && site->last_round > 0 &&
+                      (from == RP_SITE_NO_ROUND || from < site->last_round);
+    return lost ? rp_federation_log_event(f, &(rp_run_event){.kind = RP_EVENT_SITE_FRESH,
+                                                             .site = site->name,
+                                                             .round = site->trains,
+                                                             .file = site->kept})
+                : RP_OK;
+}
+
 /* Damaged files are removed, because `ringpipe round` would give them again to a resume. */
 static rp_err take_answer(rp_federation *f, rp_site *site) {
     rp_err err = rp_member_read_answer(f, site);
     site->condition = RP_SITE_DONE;
     if (err == RP_OK) {
+        RP_TRY(note_fresh(f, site));
         return rp_federation_enter(f, RP_FEDERATION_AT_ANSWER);
     }
     RP_TRY(refuse_weights(f, site));
@@ -219,7 +233,7 @@ fail:
 /* Applies the rule to the sites that are done, in the order of the split file. *done: false if a
  * site was refused. */
 static rp_err average_sites(rp_federation *f, rp_arena *arena, bool *done) {
-    char folder[RP_FEDERATION_PATH];
+    char weights[RP_FEDERATION_PATH];
     rp_center_member *member;
     rp_site **of;
     char *path;
@@ -231,6 +245,7 @@ static rp_err average_sites(rp_federation *f, rp_arena *arena, bool *done) {
                              .next_state = f->next_state,
                              .round = f->round + 1,
                              .rule = &f->keys.rule,
+                             .keep = f->keys.options.keep,
                              .model = f->model};
     *done = false;
     RP_TRY(RP_ARENA_NEW(arena, f->asked, &member));
@@ -240,8 +255,8 @@ static rp_err average_sites(rp_federation *f, rp_arena *arena, bool *done) {
         if (site->condition != RP_SITE_DONE) {
             continue;
         }
-        rp_federation_name_round(f, site->trains, site, folder);
-        RP_TRY(rp_arena_printf(arena, &path, "%s/weights.safetensors", folder));
+        rp_member_name_weights(f, site, weights);
+        RP_TRY(rp_arena_string(arena, weights, &path));
         of[round.count] = site;
         member[round.count++] = (rp_center_member){.weights = path,
                                                    .moved = site->next_own,

@@ -9,8 +9,9 @@
 
 #include "federation/engine.h"
 #include "federation/federation_own.h"
+#include "run/patterns.h"
 
-enum { WORDS_MAX = 20, NUMBER_BYTES = 32 };
+enum { WORDS_MAX = 32 + 2 * RP_SITE_PATTERNS_MAX, NUMBER_BYTES = 32 };
 
 static void add_length(const rp_round_order *order, char number[NUMBER_BYTES], const char **word) {
     (void)snprintf(number, NUMBER_BYTES, "%u", order->steps > 0 ? order->steps : order->epochs);
@@ -18,9 +19,47 @@ static void add_length(const rp_round_order *order, char number[NUMBER_BYTES], c
     word[1] = number;
 }
 
+/* Texts of options, for the time of the call. */
+typedef struct {
+    char clip[NUMBER_BYTES], delta[RP_DELTA_TEXT];
+} option_texts;
+
+/* Returns how many words were added. */
+static uint32_t add_options(const rp_round_order *order, option_texts *to, const char **word) {
+    const rp_site_options *options = order->options;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rp_patterns_count(options->keep); i++) {
+        word[count++] = "--keep";
+        word[count++] = rp_node_text(rp_patterns_at(options->keep, i));
+    }
+    if (options->drift) {
+        word[count++] = "--drift";
+    }
+    if (options->keeps_optimizer) {
+        word[count++] = "--optimizer";
+        word[count++] = "keep";
+    }
+    if (options->clip > 0) {
+        (void)snprintf(to->clip, sizeof to->clip, "%.17g", options->clip);
+        word[count++] = "--clip";
+        word[count++] = to->clip;
+    }
+    if (options->delta.kind != RP_DELTA_NONE) {
+        rp_delta_print(&options->delta, to->delta);
+        word[count++] = "--delta";
+        word[count++] = to->delta;
+    }
+    if (rp_site_options_keep_state(options)) {
+        word[count++] = "--state";
+        word[count++] = order->kept;
+    }
+    return count;
+}
+
 static rp_err start_round(void *context, rp_child *child, const rp_round_order *order) {
     char round[NUMBER_BYTES];
     char length[NUMBER_BYTES];
+    option_texts texts;
     const char *word[WORDS_MAX] = {"ringpipe", "round", order->run_yaml, "--quiet", "--in",
                                    order->in,  "--out", order->out,      "--round", round};
     uint32_t count = 10;
@@ -29,6 +68,7 @@ static rp_err start_round(void *context, rp_child *child, const rp_round_order *
     (void)snprintf(round, sizeof round, "%" PRIu64, order->round);
     add_length(order, length, word + count);
     count += 2;
+    count += add_options(order, &texts, word + count);
     if (order->keys) {
         word[count++] = "--keys";
         word[count++] = order->keys;

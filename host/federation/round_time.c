@@ -114,12 +114,12 @@ static double line_s(const rp_runfile *run, uint32_t from, uint32_t to, uint64_t
 }
 
 /* What all sites in one ring have in common. */
-static rp_err find_ring(const rp_runfile *run, bool own, uint64_t weights_bytes,
+static rp_err find_ring(const rp_runfile *run, bool own, const rp_federation_cost *cost,
                         const rp_round_costs *costs, rp_round_time *out) {
     *out = (rp_round_time){.batch = run->batch,
                            .start_s = run->cut_auto ? START_AUTO_S : START_S,
-                           .down_s = line_s(run, RP_LINK_HOST, 0, weights_bytes),
-                           .up_s = line_s(run, 0, RP_LINK_HOST, weights_bytes)};
+                           .down_s = line_s(run, RP_LINK_HOST, 0, cost->weights_bytes),
+                           .up_s = line_s(run, 0, RP_LINK_HOST, cost->update_bytes)};
     return find_step(run, own, costs, &out->step_s);
 }
 
@@ -131,14 +131,14 @@ static void count_steps(const rp_federated_keys *keys, uint32_t held, rp_round_t
     out->samples = epochs * held + (rest < held ? rest : held);
 }
 
-static rp_err find_own(const rp_node *file, uint64_t weights_bytes, const rp_round_costs *costs,
-                       rp_round_time *out) {
+static rp_err find_own(const rp_node *file, const rp_federation_cost *cost,
+                       const rp_round_costs *costs, rp_round_time *out) {
     rp_arena arena;
     rp_runfile own = {0};
     rp_err err;
     rp_arena_init(&arena, "site", 0);
     RP_TRY(rp_runfile_read(&arena, rp_node_text(file), NULL, 0, &own));
-    err = find_ring(&own, true, weights_bytes, costs, out);
+    err = find_ring(&own, true, cost, costs, out);
 fail:
     rp_runfile_close(&own);
     rp_arena_finish(&arena);
@@ -146,15 +146,16 @@ fail:
 }
 
 rp_err rp_round_times(rp_arena *arena, const rp_runfile *run, const rp_split_list *list,
-                      uint64_t weights_bytes, const rp_round_costs *costs, rp_round_time **out) {
+                      const rp_federation_cost *cost, const rp_round_costs *costs,
+                      rp_round_time **out) {
     rp_round_time shared;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)list->sites + 1, out));
-    RP_TRY(find_ring(run, false, weights_bytes, costs, &shared));
+    RP_TRY(find_ring(run, false, cost, costs, &shared));
     for (uint32_t i = 0; i < list->sites; i++) {
         const rp_node *file = rp_site_files_find(&run->federated, list->site[i].name);
         (*out)[i] = shared;
-        RP_TRY(file ? find_own(file, weights_bytes, costs, &(*out)[i]) : RP_OK);
+        RP_TRY(file ? find_own(file, cost, costs, &(*out)[i]) : RP_OK);
         count_steps(&run->federated, list->site[i].train_count, &(*out)[i]);
     }
 fail:
@@ -200,21 +201,22 @@ void rp_round_keep_longest(rp_round_time *time, uint32_t count, uint32_t size) {
     }
 }
 
-rp_err rp_round_predict(rp_arena *arena, const rp_runfile *run, uint64_t weights_bytes,
-                        uint32_t members, const rp_round_costs *costs, rp_round_forecast *out) {
+rp_err rp_round_predict(rp_arena *arena, const rp_runfile *run, const rp_federation_cost *cost,
+                        const rp_round_costs *costs, rp_round_forecast *out) {
     rp_split_list list;
     rp_round_time *time;
     uint32_t longest = 0;
     rp_err err;
     RP_TRY(rp_split_file_read(arena, run->federated.split, &list));
-    RP_TRY(rp_round_times(arena, run, &list, weights_bytes, costs, &time));
+    RP_TRY(rp_round_times(arena, run, &list, cost, costs, &time));
     for (uint32_t i = 1; i < list.sites; i++) {
         longest = is_longer(&time[i], &time[longest]) ? i : longest;
     }
-    *out = (rp_round_forecast){
-        .site = list.site[longest].name, .time = time[longest], .at_most = members < list.sites};
-    rp_round_keep_longest(time, list.sites, members);
-    out->round_s = rp_round_length_s(time, members, run->federated.at_once);
+    *out = (rp_round_forecast){.site = list.site[longest].name,
+                               .time = time[longest],
+                               .at_most = cost->members < list.sites};
+    rp_round_keep_longest(time, list.sites, cost->members);
+    out->round_s = rp_round_length_s(time, cost->members, run->federated.at_once);
 fail:
     return err;
 }

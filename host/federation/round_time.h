@@ -4,6 +4,7 @@
 #define RP_FEDERATION_ROUND_TIME_H
 
 #include "data/split_file.h"
+#include "federation/federation.h"
 #include "run/runfile.h"
 
 /* What is known of the time of ops. All zeros: only what `ring.throttle` says. */
@@ -26,13 +27,13 @@ typedef struct {
 /* The sum. NAN: a part of it is unknown. */
 double rp_round_time_s(const rp_round_time *time);
 
-/* The time of a round of each site in the order of the split file. `weights_bytes`: of the centre.
+/* The time of a round of each site in the order of the split file. `cost`: of the same run.
  * A site's weights travel over the line between the host and the first board of its ring, as
  * ring.link says.
  * errors  those of rp_runfile_read() for a site's own run file; those of rp_profile_read(); those
  *         of rp_planfile_make() and rp_predict() */
 rp_err rp_round_times(rp_arena *arena, const rp_runfile *run, const rp_split_list *list,
-                      uint64_t weights_bytes, const rp_round_costs *costs,
+                      const rp_federation_cost *cost, const rp_round_costs *costs,
                       rp_round_time **out) RP_MUST_CHECK;
 
 /* A round before it starts. */
@@ -42,10 +43,9 @@ typedef struct {
     double round_s;     /* of all sites of the round; NAN: unknown */
     bool at_most;       /* it depends on the sites that take part; these are the slowest ones */
 } rp_round_forecast;
-/* `members`: sites in a round. errors  those of rp_split_file_read() and rp_round_times() */
-rp_err rp_round_predict(rp_arena *arena, const rp_runfile *run, uint64_t weights_bytes,
-                        uint32_t members, const rp_round_costs *costs,
-                        rp_round_forecast *out) RP_MUST_CHECK;
+/* errors  those of rp_split_file_read() and rp_round_times() */
+rp_err rp_round_predict(rp_arena *arena, const rp_runfile *run, const rp_federation_cost *cost,
+                        const rp_round_costs *costs, rp_round_forecast *out) RP_MUST_CHECK;
 
 /* Seconds of a round of all `count` sites, of which `at_once` train at a time, in their order.
  * NAN: the time of a site is unknown. Pure. */

@@ -20,7 +20,7 @@ static rp_err find_times(rp_sim_sites_subject *s, const char *executor, const ch
                                   .has_all_sites = true};
     rp_round_time *longest;
     rp_err err;
-    RP_TRY(rp_round_times(&s->arena, &s->run, &s->list, s->cost.weights_bytes, &costs, &s->time));
+    RP_TRY(rp_round_times(&s->arena, &s->run, &s->list, &s->cost, &costs, &s->time));
     RP_TRY(RP_ARENA_NEW(&s->arena, (size_t)s->list.sites + 1, &longest));
     for (uint32_t i = 0; i < s->list.sites; i++) {
         rp_round_time *time = &s->time[i];
@@ -38,6 +38,17 @@ static rp_err find_times(rp_sim_sites_subject *s, const char *executor, const ch
     s->round_s = rp_round_length_s(longest, s->cost.members, s->run.federated.at_once);
 fail:
     return err;
+}
+
+/* Simulated sites keep nothing from one round to the next and send whole weights. */
+static rp_err check_site_options(const rp_runfile *run) {
+    const rp_site_options *options = &run->federated.options;
+    return options->clip > 0 || options->delta.kind != RP_DELTA_NONE ||
+                   rp_site_options_keep_state(options)
+               ? rp_node_fail(rp_node_at(run->root, "sites"),
+                              "keep, drift, optimizer, clip and delta are not simulated: expected "
+                              "none of them, or `ringpipe train`")
+               : RP_OK;
 }
 
 static rp_err read_trace(rp_sim_sites_subject *s) {
@@ -61,6 +72,7 @@ rp_err rp_sim_sites_open(const char *run_path, const char *const *set, uint32_t 
     *out = (rp_sim_sites_subject){0};
     rp_arena_init(&out->arena, "sites", 0);
     RP_TRY(rp_runfile_read(&out->arena, run_path, set, set_count, &out->run));
+    RP_TRY(check_site_options(&out->run));
     RP_TRY(rp_runfile_check_cut(&out->run));
     RP_TRY(rp_runfile_check_values(&out->run));
     RP_TRY(rp_federation_find_cost(&out->arena, &out->run, &out->cost));

@@ -46,6 +46,8 @@ static void parts_add_up(void **state) {
 }
 
 static rp_split_list list;
+static rp_federation_cost cost = {
+    .sites = SITES, .members = SITES, .weights_bytes = 1000000, .update_bytes = 500000};
 
 static void open_sites(rp_runfile *run, const char *keys, const char *const *set, uint32_t count) {
     expect_ok(rp_runfile_read(&arena, write_sites(keys, ""), set, count, run));
@@ -59,7 +61,7 @@ static void nothing_is_known(void **state) {
     rp_runfile run;
     (void)state;
     open_sites(&run, "rounds: 2, epochs: 3", NULL, 0);
-    expect_ok(rp_round_times(&arena, &run, &list, 1000, &costs, &time));
+    expect_ok(rp_round_times(&arena, &run, &list, &cost, &costs, &time));
     for (uint32_t i = 0; i < SITES; i++) {
         assert_true(isnan(time[i].step_s) && isnan(time[i].down_s) && isnan(time[i].up_s));
         assert_true(time[i].start_s > 0);
@@ -69,7 +71,7 @@ static void nothing_is_known(void **state) {
     assert_int_equal(time[1].steps, 6);
     assert_int_equal(time[2].steps, 3);
     assert_int_equal(time[1].samples, 60);
-    expect_ok(rp_round_predict(&arena, &run, 1000, SITES, &costs, &forecast));
+    expect_ok(rp_round_predict(&arena, &run, &cost, &costs, &forecast));
     assert_true(isnan(forecast.round_s) && !forecast.at_most);
     rp_runfile_close(&run);
 }
@@ -86,17 +88,19 @@ static void lines_and_steps_are_known(void **state) {
     rp_runfile run;
     (void)state;
     open_sites(&run, "rounds: 2, steps: 5", set, 3);
-    expect_ok(rp_round_times(&arena, &run, &list, 1000000, &costs, &time));
+    expect_ok(rp_round_times(&arena, &run, &list, &cost, &costs, &time));
     for (uint32_t i = 0; i < SITES; i++) {
         assert_int_equal(time[i].steps, 5);
         expect_close(time[i].down_s, 1.005, 0, 1e-9);
-        expect_close(time[i].up_s, 8.007, 0, 1e-9);
+        expect_close(time[i].up_s, 4.007, 0, 1e-9);
         expect_close(time[i].step_s, 0.08, 0, 0.01);
     }
+    cost.members = 2;
     /* 5 steps of 16 of 20 samples: two epochs of 16 + 4, then 16. */
     assert_int_equal(time[1].samples, 56);
-    expect_ok(rp_round_predict(&arena, &run, 1000000, 2, &costs, &forecast));
+    expect_ok(rp_round_predict(&arena, &run, &cost, &costs, &forecast));
     assert_true(forecast.at_most);
+    cost.members = SITES;
     expect_close(forecast.round_s, 2 * rp_round_time_s(&time[0]), 0, 1e-9);
     rp_runfile_close(&run);
 }
@@ -107,7 +111,7 @@ static void a_planned_step_counts(void **state) {
     rp_runfile run;
     (void)state;
     open_sites(&run, "rounds: 2, steps: 5", NULL, 0);
-    expect_ok(rp_round_times(&arena, &run, &list, 1000, &costs, &time));
+    expect_ok(rp_round_times(&arena, &run, &list, &cost, &costs, &time));
     expect_close(time[2].step_s, 0.25, 0, 0);
     rp_runfile_close(&run);
 }
