@@ -99,6 +99,7 @@ typedef struct {
     const char *in;        /* weights */
     const char *state;     /* folder of the site; NULL: the site keeps nothing */
     const char *optimizer; /* "keep" or "fresh"; NULL: fresh */
+    const char *delta;     /* codec of differences; NULL: weights leave the site */
     rp_option_list keep;
     double anchor, clip;
     bool drift;

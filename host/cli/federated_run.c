@@ -72,19 +72,22 @@ fail:
 }
 
 void rp_cli_print_cost(const rp_runfile *run, const rp_federation_cost *cost) {
-    const double mb = (double)cost->weights_bytes * cost->members / 1e6;
+    const double down = (double)cost->weights_bytes * cost->members / 1e6;
+    const double up = (double)cost->update_bytes * cost->members / 1e6;
     const rp_federated_keys *keys = &run->federated;
     (void)printf(
         "sites: %u of %u in a round of %u %s, rule %s; a round moves %.1f MB to them and %.1f MB "
-        "back, %" PRIu64 " bytes for each; %u rounds: %.1f MB each way\n",
+        "back, %" PRIu64 " and %" PRIu64 " bytes for each; %u rounds: %.1f MB and %.1f MB\n",
         cost->members, cost->sites, keys->steps > 0 ? keys->steps : keys->epochs,
-        keys->steps > 0 ? "steps" : "epochs", rp_rule_name(keys->rule.kind), mb, mb,
-        cost->weights_bytes, keys->rounds, mb * keys->rounds);
+        keys->steps > 0 ? "steps" : "epochs", rp_rule_name(keys->rule.kind), down, up,
+        cost->weights_bytes, cost->update_bytes, keys->rounds, down * keys->rounds,
+        up * keys->rounds);
 }
 
 json_t *rp_cli_describe_cost(const rp_federation_cost *cost) {
-    const uint64_t all = cost->weights_bytes * cost->members;
+    const uint64_t down = cost->weights_bytes * cost->members;
+    const uint64_t up = cost->update_bytes * cost->members;
     return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sites", (json_int_t)cost->sites, "members",
                      (json_int_t)cost->members, "site_bytes", (json_int_t)cost->weights_bytes,
-                     "down_bytes", (json_int_t)all, "up_bytes", (json_int_t)all);
+                     "down_bytes", (json_int_t)down, "up_bytes", (json_int_t)up);
 }

@@ -185,6 +185,8 @@ const rp_option rp_cli_options[] = {
            NULL),
     VALUE(REAL, "clip", 0, "LENGTH", round.clip, 1000000000,
           "Longest difference from the given weights; 0: not limited (default)", NULL),
+    TEXT("delta", "int8|topk:SHARE", round.delta,
+         "Write coded differences instead of weights; needs --state"),
     NUMBER("sites", "N", split.sites, RP_SITES_MAX,
            "Number of sites; with column:FILE the number of its names"),
     TEXT("by", "RULE", split.by,
@@ -233,7 +235,8 @@ const rp_cli_verb rp_cli_verbs[] = {
      "all end with the weights that the method defines.",
      rp_verb_sim},
     {"round", "SITE.yaml", 1, 1,
-     "in! out! round! steps|epochs within:time anchor drift keep optimizer clip state set format "
+     "in! out! round! steps|epochs within:time anchor drift keep optimizer clip delta state set "
+     "format "
      "keys",
      "Train one round of a site from given weights",
      "For federated training: the order of samples follows from the run file's seed, the site and "

@@ -20,6 +20,7 @@
 #include "run/runfile.h"
 #include "sites/answer.h"
 #include "sites/state.h"
+#include "sites/update.h"
 #include "sites/weights.h"
 
 enum { SETS_OF_ROUND = 5, PATH_BYTES = 4096 };
@@ -29,17 +30,20 @@ typedef struct {
     rp_arena *arena;
     rp_runfile run; /* the site's run file with --set */
     rp_round_asked asked;
-    const char *folder, *run_folder, *weights;
+    const char *folder, *run_folder;
+    const char *result; /* what leaves the site: weights.safetensors, or update.safetensors */
+    const char *errors; /* error.safetensors, of the update */
     const char *begin;  /* start.safetensors */
     const char *before; /* before.json, the evaluation of the start */
     rp_site_start start;
-    const char *trained;    /* file with the weights of the run */
-    const char *newest;     /* newest checkpoint of the run; NULL: none */
-    uint64_t done, samples; /* steps and samples in it */
-    uint64_t updates;       /* of its optimiser, those of earlier rounds included */
-    double rates;           /* sum of their learning rates in this round */
-    bool claimed;           /* the folder belonged to this round before */
-    int lock, state_lock;   /* descriptors of the locked folders; -1: none */
+    rp_site_difference difference; /* of the result */
+    const char *trained;           /* file with the weights of the run */
+    const char *newest;            /* newest checkpoint of the run; NULL: none */
+    uint64_t done, samples;        /* steps and samples in it */
+    uint64_t updates;              /* of its optimiser, those of earlier rounds included */
+    double rates;                  /* sum of their learning rates in this round */
+    bool claimed;                  /* the folder belonged to this round before */
+    int lock, state_lock;          /* descriptors of the locked folders; -1: none */
 } site_round;
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -72,6 +76,7 @@ static rp_err check_rules(const site_round *r) {
     const char *needs = args->drift             ? "--drift"
                         : args->keep.count > 0  ? "--keep"
                         : keeps_optimizer(args) ? "--optimizer keep"
+                        : args->delta           ? "--delta"
                                                 : NULL;
     if (needs && !args->state) {
         return rp_fail(RP_ERR_USAGE,
@@ -82,6 +87,10 @@ static rp_err check_rules(const site_round *r) {
     if (args->drift && args->clip > 0) {
         return rp_fail(RP_ERR_USAGE, "round: --drift and --clip exclude each other: a drift is "
                                      "computed from the whole difference that the site sent");
+    }
+    if (args->delta && (args->drift || args->clip > 0)) {
+        return rp_fail(RP_ERR_USAGE, "round: --delta excludes --drift and --clip: what is sent is "
+                                     "neither the difference of this round nor within its length");
     }
     if (r->run.anchor.drift && !args->drift) {
         return rp_fail(RP_ERR_USAGE, "round: train.anchor.drift: expected --drift instead, which "
@@ -101,6 +110,11 @@ static rp_err read_rules(site_round *r) {
     rules->drift = args->drift;
     rules->keeps_optimizer = keeps_optimizer(args);
     rules->clip = args->clip;
+    if (args->delta && !rp_delta_parse(args->delta, &rules->delta)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "round: --delta: '%.40s': expected int8 or topk:SHARE, as in topk:0.01",
+                       args->delta);
+    }
     r->run.optim.anchor = (rp_optim_anchor){.mu = rules->anchor, .drift = rules->drift};
     RP_TRY(rp_optim_check_anchor(&r->run.optim, rp_node_find(r->run.root, "optimizer")));
     RP_TRY(rp_method_fit(&r->run.method, &r->run.optim, rp_node_find(r->run.root, "optimizer")));
@@ -171,23 +185,32 @@ fail:
     return err;
 }
 
+/* Does an update leave the site? */
+static bool is_coded(const site_round *r) {
+    return r->asked.rules.delta.kind != RP_DELTA_NONE;
+}
+
 static rp_err open_folder(site_round *r) {
     char *run_folder;
-    char *weights;
+    char *result;
+    char *errors;
     char *trained;
     char *begin;
     char *before;
     rp_err err;
     r->folder = r->args->out;
     RP_TRY(rp_arena_printf(r->arena, &run_folder, "%s/run", r->folder));
-    RP_TRY(rp_arena_printf(r->arena, &weights, "%s/weights.safetensors", r->folder));
+    RP_TRY(rp_arena_printf(r->arena, &result, "%s/%s.safetensors", r->folder,
+                           is_coded(r) ? "update" : "weights"));
+    RP_TRY(rp_arena_printf(r->arena, &errors, "%s/error.safetensors", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &trained, "%s/run/weights.safetensors", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &begin, "%s/start.safetensors", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &before, "%s/before.json", r->folder));
     r->before = before;
     r->begin = begin;
     r->run_folder = run_folder;
-    r->weights = weights;
+    r->result = result;
+    r->errors = errors;
     r->trained = trained;
     err = rp_round_find_claim(r->folder, &r->asked, &r->claimed);
 fail:
@@ -476,7 +499,7 @@ fail:
 /* Does the site keep anything for its next round? */
 static bool keeps_state(const site_round *r) {
     const rp_round_rules *rules = &r->asked.rules;
-    return rules->keep_count > 0 || rules->drift || rules->keeps_optimizer;
+    return rules->keep_count > 0 || rules->drift || rules->keeps_optimizer || is_coded(r);
 }
 
 /* Saves what the site keeps for its next round. The newest checkpoint is that of the last step,
@@ -488,6 +511,7 @@ static rp_err save_state(const site_round *r) {
                                  .round = r->asked.round,
                                  .trained = r->newest ? r->newest : r->begin,
                                  .optimizer = r->run.optim.kind->name,
+                                 .errors = is_coded(r) ? r->errors : NULL,
                                  .updates = r->updates,
                                  .rates = r->rates};
     return rp_site_save_state(r->arena, &state);
@@ -534,8 +558,26 @@ static rp_err check_given(const site_round *r) {
                          r->args->round.in, r->asked.in);
 }
 
+/* Writes what leaves the site. */
+static rp_err write_result(site_round *r) {
+    const rp_update_facts facts = {.rules = &r->asked.rules,
+                                   .model = r->run.model,
+                                   .given = r->args->round.in,
+                                   .digest = r->asked.in};
+    const rp_update_files files = {
+        .trained = r->trained, .start = r->begin, .update = r->result, .errors = r->errors};
+    rp_err err;
+    RP_TRY(check_given(r));
+    err = is_coded(r) ? rp_update_write(r->arena, &facts, &files, &r->difference)
+                      : rp_site_write_weights(r->arena, facts.given, r->trained, r->result,
+                                              facts.rules, &r->difference);
+fail:
+    return err;
+}
+
 static rp_err write_answer(site_round *r, bool partial, double seconds) {
     rp_round_answer answer = {.asked = &r->asked,
+                              .difference = r->difference,
                               .start = &r->start,
                               .loss = {.first = NAN, .mean = NAN, .last = NAN},
                               .partial = partial,
@@ -568,10 +610,7 @@ static rp_err write_answer(site_round *r, bool partial, double seconds) {
     answer.joules = joules_of(summary);
     answer.after = json_object_get(summary, "validation");
     answer.after = answer.after ? answer.after : json_object_get(summary, "eval");
-    RP_TRY(check_given(r));
-    RP_TRY(rp_site_write_weights(r->arena, r->args->round.in, r->trained, r->weights,
-                                 &r->asked.rules, &answer.difference));
-    RP_TRY(rp_sites_digest_file(r->weights, answer.out));
+    RP_TRY(rp_sites_digest_file(r->result, answer.out));
     err = rp_round_write_answer(r->folder, &answer);
 fail:
     json_decref(summary);
@@ -582,11 +621,11 @@ fail:
 static void print_text(const site_round *r, const json_t *answer) {
     const json_t *loss = json_object_get(answer, "loss");
     (void)printf("round %" PRIu64 " of %s: %s, %.0f steps, %.0f samples, loss %.4f to %.4f, "
-                 "weights in %s\n",
+                 "%s in %s\n",
                  r->asked.round, r->asked.site,
                  json_string_value(json_object_get(answer, "status")), real_of(answer, "steps"),
                  real_of(answer, "samples"), real_of(loss, "first"), real_of(loss, "last"),
-                 r->weights);
+                 is_coded(r) ? "update" : "weights", r->result);
 }
 
 static rp_err print_answer(const site_round *r, json_t *answer) {
@@ -637,10 +676,11 @@ static rp_err make_answer(site_round *r, const json_t *before) {
     rp_err err;
     RP_TRY(start_and_train(r, &partial));
     RP_TRY(partial || keeps_state(r) ? find_newest(r) : RP_OK);
-    RP_TRY(keeps_state(r) ? save_state(r) : RP_OK);
     if (partial) { /* the weights of its newest checkpoint, or those of the start */
         r->trained = r->newest ? r->newest : r->begin;
     }
+    RP_TRY(write_result(r));
+    RP_TRY(keeps_state(r) ? save_state(r) : RP_OK);
     err = write_answer(r, partial, now_s() - began);
 fail:
     return err;
@@ -660,7 +700,7 @@ rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(lock_site(&r));
     RP_TRY(open_folder(&r));
     RP_TRY(rp_round_read_answer(r.folder, &answer));
-    if (!answer || access(r.weights, F_OK) != 0) {
+    if (!answer || access(r.result, F_OK) != 0) {
         err = make_answer(&r, answer);
         json_decref(answer);
         RP_TRY(err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/safetensors.h"
+#include "run/patterns.h"
 
 enum { PIECE = 4096, NAME_BYTES = RP_ST_NAME_MAX + 8 };
 
@@ -99,6 +100,10 @@ static bool is_statistic(const rp_model *model, const char *name) {
     return false;
 }
 
+static bool is_averaged(const work *w, const rp_st_entry *entry) {
+    return rp_st_is_float(entry->type) && !rp_patterns_fit(w->round->keep, entry->name);
+}
+
 static uint64_t element_count(const rp_st_entry *entry) {
     uint64_t count = 1;
     for (uint32_t d = 0; d < entry->dims; d++) {
@@ -131,7 +136,7 @@ static rp_err list_entries(work *w) {
     for (uint32_t i = 0; i < count; i++) {
         rp_st_entry *entry = &w->entry[i];
         *entry = *rp_st_entry_at(w->center, i);
-        if (!rp_st_is_float(entry->type)) {
+        if (!is_averaged(w, entry)) {
             continue;
         }
         entry->type = RP_ST_F32;
@@ -309,7 +314,7 @@ fail:
     return err;
 }
 
-/* A tensor of integers. */
+/* A tensor of integers, or one that sites keep. */
 static rp_err copy_tensor(const work *w, uint32_t index) {
     const rp_st_entry *entry = rp_st_entry_at(w->center, index);
     const void *bytes = rp_st_data(w->center, entry);
@@ -356,8 +361,8 @@ static rp_err write_files(work *w, char digest[RP_CENTER_DIGEST], uint32_t *bad)
     RP_TRY(list_entries(w));
     RP_TRY(create_files(w));
     for (uint32_t i = 0; i < w->entries; i++) {
-        RP_TRY(rp_st_is_float(rp_st_entry_at(w->center, i)->type) ? average_tensor(w, i, y, bad)
-                                                                  : copy_tensor(w, i));
+        RP_TRY(is_averaged(w, rp_st_entry_at(w->center, i)) ? average_tensor(w, i, y, bad)
+                                                            : copy_tensor(w, i));
     }
     RP_TRY(commit_files(w));
     err = take_digest(w, digest);

@@ -22,15 +22,16 @@ typedef struct {
     const char *next_state;
     uint64_t round;
     const rp_rule *rule;
+    const rp_node *keep;            /* patterns of tensors that sites keep; NULL: none */
     const rp_model *model;          /* tells which tensors are running statistics */
     const rp_center_member *member; /* in the order in which sums are made */
     uint32_t count;                 /* 1 to RP_FEDERATED_MEMBERS_MAX */
 } rp_center_round;
 
-/* Makes the next centre. Floats are averaged; other tensors stay those of the centre. `digest`: of
- * the next centre. *bad: the member whose file is invalid, or the count.
- * errors  FORMAT: a tensor is missing, of another shape, damaged or not finite; NUMERIC: the rule
- *         gives a value that is not finite; IO */
+/* Makes the next centre. Floats are averaged; other tensors, and those that sites keep, stay those
+ * of the centre. `digest`: of the next centre. *bad: the member whose file is invalid, or the
+ * count. errors  FORMAT: a tensor is missing, of another shape, damaged or not finite; NUMERIC: the
+ * rule gives a value that is not finite; IO */
 rp_err rp_center_make(const rp_center_round *round, char digest[RP_CENTER_DIGEST],
                       uint32_t *bad) RP_MUST_CHECK;
 

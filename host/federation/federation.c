@@ -16,7 +16,9 @@
 #include "federation/site_files.h"
 #include "lanes/average.h"
 #include "run/paths.h"
+#include "run/patterns.h"
 #include "run/remarks.h"
+#include "sites/update.h"
 
 static const int64_t LOOK_NS = RP_NS_PER_S;
 
@@ -34,6 +36,12 @@ static rp_err check_size(const rp_runfile *run, uint32_t sites, uint32_t size) {
                             "%u sites take part in a round: expected at most %d; use `share` "
                             "or `count`",
                             size, RP_FEDERATED_MEMBERS_MAX);
+    }
+    if (keys->options.drift && size < sites) {
+        return rp_node_fail(rp_node_at(run->root, "sites.drift"),
+                            "%u of %u sites take part in a round, and a site that leaves one out "
+                            "loses its drift: expected neither `count` nor `share`",
+                            size, sites);
     }
     if (keys->least > size) {
         return rp_node_fail(at,
@@ -84,6 +92,19 @@ fail:
     return err;
 }
 
+static void find_bytes(const rp_runfile *run, rp_federation_cost *out) {
+    const rp_site_options *options = &run->federated.options;
+    const char *pattern[RP_SITE_PATTERNS_MAX];
+    const rp_round_rules whole = {0};
+    const rp_round_rules rules = {
+        .keep = pattern, .keep_count = rp_patterns_count(options->keep), .delta = options->delta};
+    for (uint32_t i = 0; i < rules.keep_count; i++) {
+        pattern[i] = rp_node_text(rp_patterns_at(options->keep, i));
+    }
+    out->weights_bytes = rp_update_bytes(&whole, run->model);
+    out->update_bytes = rp_update_bytes(&rules, run->model);
+}
+
 rp_err rp_federation_find_cost(rp_arena *arena, const rp_runfile *run, rp_federation_cost *out) {
     rp_split_list list;
     rp_trace_site *trace;
@@ -93,12 +114,7 @@ rp_err rp_federation_find_cost(rp_arena *arena, const rp_runfile *run, rp_federa
     RP_TRY(read_trace(arena, &run->federated, &list, &trace));
     out->sites = list.sites;
     out->members = rp_sample_size(&run->federated, list.sites);
-    out->weights_bytes = 0;
-    for (uint32_t p = 0; p < run->model->param_count; p++) {
-        const rp_model_param *param = &run->model->param[p];
-        out->weights_bytes +=
-            param->owner == p && param->role != RP_PARAM_SCRATCH ? param->count * sizeof(float) : 0;
-    }
+    find_bytes(run, out);
     RP_TRY(check_size(run, out->sites, out->members));
     err = rp_site_files_check(run, &list);
 fail:
@@ -127,6 +143,7 @@ static rp_err take_keys(rp_federation *f, const rp_runfile *run) {
     char *text;
     rp_err err;
     f->keys = run->federated;
+    RP_TRY(rp_federation_list_keep(f));
     f->model = run->model;
     f->seed = run->seed;
     f->stages = run->stages;

@@ -40,7 +40,8 @@ typedef struct rp_federation rp_federation;
 /* Bytes that a round moves, before it begins. */
 typedef struct {
     uint32_t sites, members; /* of the split file; in a round */
-    uint64_t weights_bytes;  /* of the centre: sent to a site, and back */
+    uint64_t weights_bytes;  /* of the centre: sent to a site */
+    uint64_t update_bytes;   /* sent back: weights, or coded differences */
 } rp_federation_cost;
 /* Checks the split file and the trace too. errors  theirs; USAGE: the split file is of another data
  * set, or more sites would be in a round than allowed */

@@ -14,6 +14,7 @@
 #include "run/paths.h"
 #include "runs/owner.h"
 #include "runs/place.h"
+#include "sites/state.h"
 
 enum { DEPTH = 16 };
 
@@ -66,6 +67,7 @@ static rp_err name_site(rp_federation *f, rp_site *site) {
         const char *start, *ending;
     } files[] = {{&site->run_yaml, "", "yaml"},
                  {&site->log, "", "log"},
+                 {&site->kept, "", "state"},
                  {&site->own, "", "safetensors"},
                  {&site->next_own, ".next-", "safetensors"}};
     rp_err err = RP_OK;
@@ -201,6 +203,7 @@ static rp_err write_site(rp_federation *f, rp_arena *arena, const rp_node *from,
     }
     rp_federation_name_round(f, f->round + 1, site, folder);
     RP_TRY(discard(f, folder));
+    RP_TRY(rp_site_drop_state(site->kept, f->round + 1));
     err = rp_config_replace(root, site->run_yaml);
 fail:
     return err;
@@ -258,8 +261,9 @@ void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_s
 
 void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const rp_site *site) {
     static const char *const names[] = {
-        "start.safetensors", "weights.safetensors", "run/weights.safetensors",
-        "run/checkpoint",    "run/trace.json",      "run/events.out.tfevents.ringpipe"};
+        "start.safetensors", "weights.safetensors",  "update.safetensors",
+        "error.safetensors", "received.safetensors", "run/weights.safetensors",
+        "run/checkpoint",    "run/trace.json",       "run/events.out.tfevents.ringpipe"};
     char folder[RP_FEDERATION_PATH];
     char path[RP_FEDERATION_PATH + 32];
     rp_federation_name_round(f, round, site, folder);
@@ -271,6 +275,12 @@ void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const 
 
 rp_err rp_federation_remove_round(const rp_federation *f, uint64_t round) {
     char path[RP_FEDERATION_PATH];
+    rp_err err;
     (void)snprintf(path, sizeof path, "%.3900s/rounds/%" PRIu64, f->folder, round);
-    return discard(f, path);
+    RP_TRY(discard(f, path));
+    for (uint32_t i = 0; i < f->sites; i++) { /* after the answers, which promise them */
+        RP_TRY(rp_site_drop_state(f->site[i].kept, round));
+    }
+fail:
+    return err;
 }

@@ -13,6 +13,7 @@
 #include "base/safetensors.h"
 #include "federation/federation_own.h"
 #include "federation/rule.h"
+#include "run/patterns.h"
 
 /* Numbers of a site that are sums over rounds. */
 static const struct {
@@ -52,6 +53,7 @@ static json_t *json_of_run(const rp_federation *f, bool *good) {
     rp_json_put(root, "steps", rp_json_of_whole(f->keys.rounds), good);
     rp_json_put(root, "rule", json_string(rp_rule_name(f->keys.rule.kind)), good);
     rp_json_put(root, "split", json_string(f->split_digest), good);
+    rp_json_put(root, "keep", json_string(f->keep), good);
     rp_json_put(root, "round", rp_json_of_whole(f->round), good);
     rp_json_put(root, "scored", rp_json_of_whole(f->scored), good);
     rp_json_put(root, "digest", json_string(f->digest), good);
@@ -124,15 +126,46 @@ static bool take_journal(const json_t *root, rp_federation *f) {
     return good;
 }
 
-/* What has to be the same for all rounds of a run. */
-static rp_err check_same(const rp_federation *f, const json_t *root, const char *key,
-                         const char *now, const char *of) {
-    const char *before = json_string_value(json_object_get(root, key));
-    return before && strcmp(before, now) == 0
+static rp_err check_text(const rp_federation *f, const char *of, const char *before,
+                         const char *now) {
+    return strcmp(before, now) == 0
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
                          "%s: the run has rounds with %s %s, but now it is %s: expected the same",
-                         f->journal, of, before ? before : "unknown", now);
+                         f->journal, of, before, now);
+}
+
+static const char *text_of(const json_t *root, const char *key, const char *missing) {
+    const char *text = json_string_value(json_object_get(root, key));
+    return text && text[0] ? text : missing;
+}
+
+/* What has to be the same for all rounds of a run. The rule's state has no values of tensors that
+ * sites keep. */
+static rp_err check_same(const rp_federation *f, const json_t *root) {
+    const char *keep = f->keep[0] ? f->keep : "none";
+    rp_err err;
+    RP_TRY(check_text(f, "a split file with digest", text_of(root, "split", "unknown"),
+                      f->split_digest));
+    RP_TRY(check_text(f, "sites.rule", text_of(root, "rule", "unknown"),
+                      rp_rule_name(f->keys.rule.kind)));
+    err = check_text(f, "sites.keep", text_of(root, "keep", "none"), keep);
+fail:
+    return err;
+}
+
+rp_err rp_federation_list_keep(rp_federation *f) {
+    const rp_node *keep = f->keys.options.keep;
+    char *text = "";
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < rp_patterns_count(keep); i++) {
+        f->pattern[i] = rp_node_text(rp_patterns_at(keep, i));
+        RP_TRY(rp_arena_printf(&f->arena, &text, "%s%s%s", text, i > 0 ? "," : "",
+                               rp_node_text(rp_patterns_at(keep, i))));
+    }
+    f->keep = text;
+fail:
+    return err;
 }
 
 /* ---- the files of a round -------------------------------------------------------------------- */
@@ -219,8 +252,7 @@ rp_err rp_federation_read_journal(rp_federation *f) {
     if (!root) {
         RP_TRY(rp_fail(RP_ERR_FORMAT, "%s:%d: %s", f->journal, why.line, why.text));
     }
-    RP_TRY(check_same(f, root, "split", f->split_digest, "a split file with digest"));
-    RP_TRY(check_same(f, root, "rule", rp_rule_name(f->keys.rule.kind), "sites.rule"));
+    RP_TRY(check_same(f, root));
     if (!take_journal(root, f)) {
         RP_TRY(rp_fail(RP_ERR_FORMAT, "%s: expected the journal of a run with %u sites", f->journal,
                        f->sites));

@@ -127,6 +127,9 @@ static json_t *json_of_site(const rp_federation *f, const rp_site *site, bool *g
     rp_json_put(object, "delta_norm", rp_json_of_real(answer->delta_norm), good);
     rp_json_put(object, "seconds", rp_json_of_real(answer->seconds), good);
     rp_json_put(object, "up_bytes", rp_json_of_whole(answer->bytes), good);
+    if (f->keys.options.clip > 0) {
+        rp_json_put(object, "clipped", json_boolean(answer->clipped), good);
+    }
     if (isfinite(answer->before_loss)) {
         rp_json_put(object, "before_loss", json_real(answer->before_loss), good);
     }

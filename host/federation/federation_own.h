@@ -33,13 +33,16 @@ typedef struct {
     double steps_weight, delta_norm, seconds;
     double accuracy, before_loss; /* of the round's start on the site's own validation part; NAN:
                                      it has none */
-    uint64_t bytes;               /* of its weights */
+    uint64_t bytes;               /* of its weights, or of its update */
+    uint64_t from; /* round of the state with which it began; RP_SITE_NO_ROUND: none */
+    bool clipped;
 } rp_site_answer;
 
 typedef struct {
     const char *name;
     uint32_t index; /* in the split file */
     char *run_yaml, *log;
+    char *kept;           /* folder of what it keeps from one round to the next */
     char *own, *next_own; /* elastic: weights from which it goes on */
     rp_site_condition condition;
     rp_child child;
@@ -77,6 +80,8 @@ struct rp_federation {
 
     /* from the run file */
     rp_federated_keys keys;
+    const char *keep; /* patterns of sites.keep, separated by commas; "": none */
+    const char *pattern[RP_SITE_PATTERNS_MAX]; /* the same as a list */
     const rp_model *model;
     const char *model_name, *schedule;
     uint64_t seed;
@@ -133,7 +138,7 @@ void rp_federation_name_round(const rp_federation *f, uint64_t round, const rp_s
                               char out[RP_FEDERATION_PATH]);
 /* Removes the weights and traces of a site's round that is averaged or came too late. */
 void rp_federation_remove_weights(const rp_federation *f, uint64_t round, const rp_site *site);
-/* Removes the folders of a round that is not closed, if there are any. errors IO */
+/* Removes the folders of a round that is not closed, and what sites have kept of it. errors IO */
 rp_err rp_federation_remove_round(const rp_federation *f, uint64_t round) RP_MUST_CHECK;
 
 /* federation_journal.c: writes federation.json. errors IO */
@@ -143,10 +148,17 @@ rp_err rp_federation_read_journal(rp_federation *f) RP_MUST_CHECK;
 /* Call it once the round is in the journal: moves its files into place. errors IO */
 rp_err rp_federation_place_files(const rp_federation *f) RP_MUST_CHECK;
 
+/* federation_journal.c: makes f->keep and f->pattern. errors MEMORY */
+rp_err rp_federation_list_keep(rp_federation *f) RP_MUST_CHECK;
+
 /* site.c: starts a round of a site, or goes on with it. errors IO */
 rp_err rp_member_start(const rp_federation *f, rp_site *site) RP_MUST_CHECK;
-/* Reads the result of the round. errors FORMAT with what is wrong */
+/* Reads the result of the round; makes weights of an update. errors FORMAT with what is wrong */
 rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) RP_MUST_CHECK;
+
+/* The weights of a round that is done. */
+void rp_member_name_weights(const rp_federation *f, const rp_site *site,
+                            char out[RP_FEDERATION_PATH]);
 
 /* Ends the run with this result; the children are told. Returns OK. */
 rp_err rp_federation_stop(rp_federation *f, rp_err result, const char *format, ...) RP_PRINTF(3, 4);

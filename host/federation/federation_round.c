@@ -9,6 +9,7 @@
 #include "federation/federation_own.h"
 #include "federation/sample.h"
 #include "federation/take.h"
+#include "sites/state.h"
 
 static const int64_t AGAIN_NS = 500 * RP_NS_PER_MS; /* doubled with every failure in the round */
 static const int64_t SAY_EVERY_NS = 60 * RP_NS_PER_S;
@@ -148,6 +149,18 @@ static rp_err try_again(rp_federation *f, rp_site *site) {
                                                       .file = site->log});
 }
 
+/* Says so if what a site kept from its last round is gone, for example with its folder. */
+static rp_err note_fresh(rp_federation *f, const rp_site *site) {
+    const uint64_t from = site->answer.from;
+    const bool lost = rp_site_options_keep_state(&f->keys.options) && site->last_round > 0 &&
+                      (from == RP_SITE_NO_ROUND || from < site->last_round);
+    return lost ? rp_federation_log_event(f, &(rp_run_event){.kind = RP_EVENT_SITE_FRESH,
+                                                             .site = site->name,
+                                                             .round = site->trains,
+                                                             .file = site->kept})
+                : RP_OK;
+}
+
 rp_err rp_federation_note_ended(rp_federation *f, rp_site *site) {
     if (site->trains <= f->round) { /* it was late */
         rp_federation_remove_weights(f, site->trains, site);
@@ -159,7 +172,7 @@ rp_err rp_federation_note_ended(rp_federation *f, rp_site *site) {
     if (site->exit_code == 0) {
         const rp_err err = rp_member_read_answer(f, site);
         site->condition = RP_SITE_DONE;
-        return err == RP_OK ? RP_OK : refuse_weights(f, site);
+        return err == RP_OK ? note_fresh(f, site) : refuse_weights(f, site);
     }
     if (site->exit_code != 2) {
         return try_again(f, site);
@@ -203,7 +216,7 @@ fail:
 /* Applies the rule to the sites that are done, in the order of the split file. *done: false if a
  * site was refused. */
 static rp_err average_sites(rp_federation *f, rp_arena *arena, bool *done) {
-    char folder[RP_FEDERATION_PATH];
+    char weights[RP_FEDERATION_PATH];
     rp_center_member *member;
     rp_site **of;
     char *path;
@@ -215,6 +228,7 @@ static rp_err average_sites(rp_federation *f, rp_arena *arena, bool *done) {
                              .next_state = f->next_state,
                              .round = f->round + 1,
                              .rule = &f->keys.rule,
+                             .keep = f->keys.options.keep,
                              .model = f->model};
     *done = false;
     RP_TRY(RP_ARENA_NEW(arena, f->asked, &member));
@@ -224,8 +238,8 @@ static rp_err average_sites(rp_federation *f, rp_arena *arena, bool *done) {
         if (site->condition != RP_SITE_DONE) {
             continue;
         }
-        rp_federation_name_round(f, site->trains, site, folder);
-        RP_TRY(rp_arena_printf(arena, &path, "%s/weights.safetensors", folder));
+        rp_member_name_weights(f, site, weights);
+        RP_TRY(rp_arena_string(arena, weights, &path));
         of[round.count] = site;
         member[round.count++] = (rp_center_member){.weights = path,
                                                    .moved = site->next_own,

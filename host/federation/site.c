@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "federation/federation_own.h"
+#include "run/patterns.h"
 #include "sites/answer.h"
+#include "sites/state.h"
+#include "sites/update.h"
 
-enum { WORDS_MAX = 20, NUMBER_BYTES = 32 };
+enum { WORDS_MAX = 32 + 2 * RP_SITE_PATTERNS_MAX, NUMBER_BYTES = 32 };
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
@@ -21,6 +24,44 @@ static void add_length(const rp_federated_keys *keys, char number[NUMBER_BYTES],
     (void)snprintf(number, NUMBER_BYTES, "%u", keys->steps > 0 ? keys->steps : keys->epochs);
     word[0] = keys->steps > 0 ? "--steps" : "--epochs";
     word[1] = number;
+}
+
+/* Texts of options, for the time of the call. */
+typedef struct {
+    char clip[NUMBER_BYTES], delta[RP_DELTA_TEXT];
+} option_texts;
+
+/* Returns how many words were added. */
+static uint32_t add_options(const rp_federation *f, const rp_site *site, option_texts *to,
+                            const char **word) {
+    const rp_site_options *options = &f->keys.options;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rp_patterns_count(options->keep); i++) {
+        word[count++] = "--keep";
+        word[count++] = rp_node_text(rp_patterns_at(options->keep, i));
+    }
+    if (options->drift) {
+        word[count++] = "--drift";
+    }
+    if (options->keeps_optimizer) {
+        word[count++] = "--optimizer";
+        word[count++] = "keep";
+    }
+    if (options->clip > 0) {
+        (void)snprintf(to->clip, sizeof to->clip, "%.17g", options->clip);
+        word[count++] = "--clip";
+        word[count++] = to->clip;
+    }
+    if (options->delta.kind != RP_DELTA_NONE) {
+        rp_delta_print(&options->delta, to->delta);
+        word[count++] = "--delta";
+        word[count++] = to->delta;
+    }
+    if (rp_site_options_keep_state(options)) {
+        word[count++] = "--state";
+        word[count++] = site->kept;
+    }
+    return count;
 }
 
 /* A site of an elastic run goes on from weights of its own, once it has some. */
@@ -33,6 +74,7 @@ rp_err rp_member_start(const rp_federation *f, rp_site *site) {
     char out[RP_FEDERATION_PATH];
     char round[NUMBER_BYTES];
     char length[NUMBER_BYTES];
+    option_texts texts;
     const uint64_t number = f->round + 1;
     const char *word[WORDS_MAX] = {"ringpipe", "round", site->run_yaml, "--quiet", "--in", NULL,
                                    "--out",    out,     "--round",      round};
@@ -44,6 +86,7 @@ rp_err rp_member_start(const rp_federation *f, rp_site *site) {
     (void)snprintf(round, sizeof round, "%" PRIu64, number);
     add_length(&f->keys, length, word + count);
     count += 2;
+    count += add_options(f, site, &texts, word + count);
     if (f->options.keys) {
         word[count++] = "--keys";
         word[count++] = f->options.keys;
@@ -89,6 +132,14 @@ static bool has_steps_weight(const rp_federation *f, const rp_site_answer *answe
            (answer->steps_weight >= 0 && isfinite(answer->steps_weight));
 }
 
+/* The round of the state with which the site began. */
+static bool take_from(const rp_federation *f, const json_t *root, uint64_t *out) {
+    const json_t *state = json_object_get(root, "state");
+    const bool none = json_is_null(json_object_get(state, "from"));
+    *out = RP_SITE_NO_ROUND;
+    return !rp_site_options_keep_state(&f->keys.options) || none || take_whole(state, "from", out);
+}
+
 /* Returns the first key that is missing or invalid; NULL: all are good. */
 static const char *take_answer(const rp_federation *f, const json_t *root, const rp_site *site,
                                rp_site_answer *out) {
@@ -101,29 +152,67 @@ static const char *take_answer(const rp_federation *f, const json_t *root, const
     out->loss = real_of(json_object_get(root, "loss"), "mean");
     out->steps_weight = real_of(root, "norm_a");
     out->delta_norm = real_of(root, "delta_norm");
+    out->clipped = json_is_true(json_object_get(root, "clipped"));
     out->seconds = real_of(seconds, "start") + real_of(seconds, "train");
     return !take_whole(root, "round", &round) || round != site->trains ? "round"
            : !is_text(root, "site", site->name)                        ? "site"
            : !take_whole(root, "steps", &out->steps)                   ? "steps"
            : !take_whole(root, "samples", &out->samples)               ? "samples"
            : !take_whole(root, "held", &out->held) || out->held == 0   ? "held"
+           : !take_from(f, root, &out->from)                           ? "state"
            : !has_steps_weight(f, out)                                 ? "norm_a"
            : !out->partial && !is_text(root, "status", "finished")     ? "status"
                                                                        : NULL;
 }
 
-/* The weights are those of which round.json tells. */
-static rp_err check_weights(const json_t *root, const char *folder, uint64_t *bytes) {
+static bool sends_updates(const rp_federation *f) {
+    return f->keys.options.delta.kind != RP_DELTA_NONE;
+}
+
+void rp_member_name_weights(const rp_federation *f, const rp_site *site,
+                            char out[RP_FEDERATION_PATH]) {
+    char folder[RP_FEDERATION_PATH];
+    rp_federation_name_round(f, site->trains, site, folder);
+    (void)snprintf(out, RP_FEDERATION_PATH, "%.4060s/%s.safetensors", folder,
+                   sends_updates(f) ? "received" : "weights");
+}
+
+/* Makes the weights of an update, which is relative to what the site was given. */
+static rp_err decode_update(const rp_federation *f, const rp_site *site, const char *update) {
+    const rp_round_rules rules = {.keep = f->pattern,
+                                  .keep_count = rp_patterns_count(f->keys.options.keep),
+                                  .delta = f->keys.options.delta};
+    const char *given = weights_of(f, site);
+    char weights[RP_FEDERATION_PATH];
+    char digest[RP_SITES_DIGEST];
+    const rp_update_facts facts = {
+        .rules = &rules, .model = f->model, .given = given, .digest = digest};
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "update", 0);
+    rp_member_name_weights(f, site, weights);
+    RP_TRY(rp_sites_digest_file(given, digest));
+    err = rp_update_read(&arena, &facts, update, weights);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* What the site has sent is that of which round.json tells. */
+static rp_err take_result(const rp_federation *f, const rp_site *site, const json_t *root,
+                          const char *folder, uint64_t *bytes) {
     char path[RP_FEDERATION_PATH + 32];
     char digest[RP_SITES_DIGEST];
     struct stat facts;
     rp_err err;
-    (void)snprintf(path, sizeof path, "%s/weights.safetensors", folder);
+    (void)snprintf(path, sizeof path, "%s/%s.safetensors", folder,
+                   sends_updates(f) ? "update" : "weights");
     RP_TRY(rp_sites_digest_file(path, digest));
     if (!is_text(root, "out", digest)) {
         return rp_fail(RP_ERR_FORMAT, "%s: its digest is %s, not that of round.json", path, digest);
     }
     *bytes = stat(path, &facts) == 0 ? (uint64_t)facts.st_size : 0;
+    err = sends_updates(f) ? decode_update(f, site, path) : RP_OK;
 fail:
     return err;
 }
@@ -141,7 +230,7 @@ rp_err rp_member_read_answer(const rp_federation *f, rp_site *site) {
                        "round %" PRIu64 " of site %s",
                        folder, key, site->trains, site->name));
     }
-    RP_TRY(check_weights(root, folder, &site->answer.bytes));
+    RP_TRY(take_result(f, site, root, folder, &site->answer.bytes));
 fail:
     json_decref(root);
     return err;

@@ -20,6 +20,13 @@ static bool is_site(const rp_split_list *list, const char *name) {
     return false;
 }
 
+static bool has_rates_of(const rp_runfile *own, const rp_runfile *run) {
+    const rp_lr_schedule *a = &own->lr;
+    const rp_lr_schedule *b = &run->lr;
+    return own->optim.lr == run->optim.lr && a->kind == b->kind &&
+           a->warmup_steps == b->warmup_steps && a->power == b->power && a->min_lr == b->min_lr;
+}
+
 static rp_err check_file(const rp_runfile *run, const rp_node *file) {
     rp_arena arena;
     rp_runfile own = {0};
@@ -34,7 +41,14 @@ static rp_err check_file(const rp_runfile *run, const rp_node *file) {
         RP_TRY(rp_node_fail(file, "%s has `sites` or `lanes`: expected a run with one ring",
                             rp_node_text(file)));
     }
-    RP_TRY(rp_federated_check_optimizer(&run->federated.rule, &own.optim,
+    if (run->federated.options.drift && !has_rates_of(&own, run)) {
+        RP_TRY(rp_node_fail(file,
+                            "%s has other learning rates than this run, but sites.drift "
+                            "needs the same sum of them at all sites: expected the same "
+                            "optimizer.lr and lr_schedule",
+                            rp_node_text(file)));
+    }
+    RP_TRY(rp_federated_check_optimizer(&run->federated, &own.optim, &own.lr,
                                         rp_node_find(own.root, "optimizer")));
 fail:
     rp_runfile_close(&own);

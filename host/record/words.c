@@ -294,5 +294,7 @@ EVENT(SITE_LOST, "lost", SHOWN, "site round tries file",
       "site {site}: has failed {tries} times in round {round} and is left out of it; see {file}")
 EVENT(SITE_REFUSED, "refused", STAYS, "site error",
       "site {site}: its weights cannot be averaged: {error}")
+EVENT(SITE_FRESH, "fresh", STAYS, "site round file",
+      "site {site}: {file} has no state of its last round, so round {round} has begun without it")
 };
 /* clang-format on */

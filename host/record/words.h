@@ -140,6 +140,7 @@ typedef enum {
     RP_EVENT_SITE_LATE,
     RP_EVENT_SITE_LOST,
     RP_EVENT_SITE_REFUSED,
+    RP_EVENT_SITE_FRESH,
     RP_EVENT_KINDS
 } rp_event_kind;
 

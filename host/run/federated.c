@@ -237,6 +237,46 @@ static rp_err read_files(rp_node *sites, rp_federated_keys *out) {
     return RP_OK;
 }
 
+/* The cheap form of SCAFFOLD, whose formula holds for a plain mean of sites with equal work only.
+ */
+static rp_err check_drift(rp_node *sites, const rp_federated_keys *keys) {
+    const rp_node *at = rp_node_find(sites, "drift");
+    if (!keys->options.drift) {
+        return RP_OK;
+    }
+    if (keys->rule.kind != RP_RULE_FEDAVG || !keys->rule.equal) {
+        return rp_node_fail(at, "the drift is the difference from a mean in which all sites weigh "
+                                "the same: expected `rule: {kind: fedavg, weights: equal}`");
+    }
+    return keys->steps > 0
+               ? RP_OK
+               : rp_node_fail(at, "the drift needs the same number of steps at all sites, but an "
+                                  "epoch has as many as the site's samples give: expected `steps` "
+                                  "instead of `epochs`");
+}
+
+/* Rules whose formula does not hold for differences with the error of earlier rounds. */
+static rp_err check_delta(rp_node *sites, const rp_federated_keys *keys) {
+    const rp_node *at = rp_node_find(sites, "delta");
+    const rp_rule_kind rule = keys->rule.kind;
+    if (keys->options.delta.kind == RP_DELTA_NONE) {
+        return RP_OK;
+    }
+    if (rule == RP_RULE_FEDNOVA) {
+        return rp_node_fail(at, "fednova divides a difference by the steps of its round, but the "
+                                "coded one has a part of earlier rounds: expected another "
+                                "sites.rule, or no `delta`");
+    }
+    const bool by_value = rule == RP_RULE_MEDIAN || rule == RP_RULE_TRIMMED_MEAN;
+    return by_value && keys->options.delta.kind == RP_DELTA_TOPK
+               ? rp_node_fail(at,
+                              "%s takes each value from the middle of the sites', but with "
+                              "topk most of them do not change: expected another sites.rule, "
+                              "or `codec: int8`",
+                              rules[rule])
+               : RP_OK;
+}
+
 static rp_err read_keys(rp_node *sites, rp_federated_keys *out) {
     rp_err err;
     RP_TRY(rp_node_need(sites, "split"));
@@ -250,7 +290,10 @@ static rp_err read_keys(rp_node *sites, rp_federated_keys *out) {
     RP_TRY(read_availability(sites, out));
     RP_TRY(rp_node_u32(sites, "at_once", 1, RP_FEDERATED_AT_ONCE_MAX, &out->at_once));
     RP_TRY(read_files(sites, out));
+    RP_TRY(rp_site_options_read(sites, &out->options));
     RP_TRY(rp_node_done(sites));
+    RP_TRY(check_drift(sites, out));
+    RP_TRY(check_delta(sites, out));
 fail:
     return err;
 }
@@ -267,19 +310,17 @@ rp_err rp_federated_read(rp_node *root, rp_federated_keys *out) {
                : rp_node_fail(sites, "expected a map like {split: split.json, rounds: 20}");
 }
 
-rp_err rp_federated_check_optimizer(const rp_rule *rule, const rp_optim *optim, const rp_node *at) {
-    if (optim->anchor.drift) {
-        return rp_node_fail(at, "train.anchor has a drift, which `sites` does not keep from one "
-                                "round to the next: expected no drift; `ringpipe round --drift "
-                                "--state DIR` keeps it");
-    }
-    if (rule->kind != RP_RULE_FEDNOVA) {
+/* FedNova's weights of the steps' gradients are those of plain SGD. */
+static rp_err check_nova(const rp_federated_keys *keys, const rp_optim *optim, const rp_node *at) {
+    if (keys->rule.kind != RP_RULE_FEDNOVA) {
         return RP_OK;
     }
-    if (optim->anchor.mu > 0 && optim->momentum > 0) {
-        return rp_node_fail(at, "fednova needs the weights of the steps' gradients, which are not "
-                                "known with momentum and train.anchor: expected one of the two, "
-                                "or another sites.rule");
+    if (optim->momentum > 0 && (optim->anchor.mu > 0 || keys->options.keeps_optimizer)) {
+        return rp_node_fail(at,
+                            "fednova needs the weights of the steps' gradients, which are not "
+                            "known with momentum and %s: expected one of the two, or another "
+                            "sites.rule",
+                            optim->anchor.mu > 0 ? "train.anchor" : "sites.optimizer keep");
     }
     return strcmp(optim->kind->name, "sgd") == 0 && !optim->nesterov && !(optim->dampening > 0) &&
                    !(optim->weight_decay > 0)
@@ -287,6 +328,19 @@ rp_err rp_federated_check_optimizer(const rp_rule *rule, const rp_optim *optim, 
                : rp_node_fail(at, "fednova needs the weights of the steps' gradients, which are "
                                   "known for sgd without nesterov, dampening and weight_decay: "
                                   "expected these, or another sites.rule");
+}
+
+rp_err rp_federated_check_optimizer(const rp_federated_keys *keys, const rp_optim *optim,
+                                    const rp_lr_schedule *lr, const rp_node *at) {
+    rp_err err;
+    if (optim->anchor.drift) {
+        return rp_node_fail(at, "train.anchor has a drift, which would start at zero in every "
+                                "round: expected `sites: {drift: true}` instead");
+    }
+    RP_TRY(keys->options.drift ? rp_site_options_check_drift(optim, lr, at) : RP_OK);
+    err = check_nova(keys, optim, at);
+fail:
+    return err;
 }
 
 rp_err rp_federated_refuse(const rp_federated_keys *keys, const char *run_path) {

@@ -8,6 +8,7 @@
 
 #include "base/config.h"
 #include "optim/optim.h"
+#include "run/site_options.h"
 
 enum { RP_FEDERATED_MEMBERS_MAX = 256, RP_FEDERATED_AT_ONCE_MAX = 64 };
 
@@ -61,15 +62,17 @@ typedef struct {
     uint32_t wait_s;        /* a round closes after this time with at least `least`; 0: no limit */
     uint32_t at_once;       /* sites that train at a time */
     const rp_node *files;   /* map from the name of a site to its run file, or NULL */
+    rp_site_options options;
 } rp_federated_keys;
 
 /* errors USAGE with file, line and key */
 rp_err rp_federated_read(rp_node *root, rp_federated_keys *out) RP_MUST_CHECK;
 
-/* FedNova divides by the weights of the steps' gradients, which are known for plain SGD only, and
- * sites keep no drift from one round to the next. errors USAGE at `at` */
-rp_err rp_federated_check_optimizer(const rp_rule *rule, const rp_optim *optim,
-                                    const rp_node *at) RP_MUST_CHECK;
+/* Do an optimiser and its rates fit the rule and the options? FedNova divides by the weights of the
+ * steps' gradients, which are known for plain SGD only. A drift comes from `sites.drift`, never
+ * from train.anchor. errors USAGE at `at` */
+rp_err rp_federated_check_optimizer(const rp_federated_keys *keys, const rp_optim *optim,
+                                    const rp_lr_schedule *lr, const rp_node *at) RP_MUST_CHECK;
 
 /* For verbs that do not run sites. errors USAGE naming the run file */
 rp_err rp_federated_refuse(const rp_federated_keys *keys, const char *run_path) RP_MUST_CHECK;

@@ -341,6 +341,13 @@ static rp_err check_lanes(const rp_runfile *run) {
                : RP_OK;
 }
 
+/* Does the schedule allow a drift, which a site's round will set? */
+static rp_err check_drift(const rp_runfile *run, const rp_node *at) {
+    rp_optim optim = run->optim;
+    optim.anchor.drift = run->federated.options.drift;
+    return rp_method_fit(&run->method, &optim, at);
+}
+
 /* A federated run trains by rounds of its sites, each of which is an ordinary run. */
 static rp_err check_federated(const rp_runfile *run) {
     const rp_node *sites = rp_node_find(run->root, "sites");
@@ -358,8 +365,10 @@ static rp_err check_federated(const rp_runfile *run) {
         return rp_node_fail(sites, "each round would hold out other samples, so that all would be "
                                    "trained: remove `data.validation`");
     }
-    RP_TRY(rp_federated_check_optimizer(&run->federated.rule, &run->optim,
+    RP_TRY(rp_federated_check_optimizer(&run->federated, &run->optim, &run->lr,
                                         rp_node_find(run->root, "optimizer")));
+    RP_TRY(check_drift(run, rp_node_find(run->root, "optimizer")));
+    RP_TRY(rp_site_options_check_model(&run->federated.options, run->model));
     return run->score.keep_best || run->score.without_gain > 0
                ? rp_node_fail(sites, "checkpoint.best and train.stop_after.without_gain compare "
                                      "scores of one run, but a federated run scores the centre "

@@ -61,11 +61,15 @@ static json_t *json_of_state(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "drift", state_word(rules->drift, start->drift, "kept", "fresh"), good);
     rp_json_put(object, "kept", rp_json_of_whole(start->kept), good);
     rp_json_put(object, "own", rp_json_of_whole(start->own), good);
+    if (rules->delta.kind != RP_DELTA_NONE) {
+        rp_json_put(object, "error", state_word(true, start->errors > 0, "kept", "fresh"), good);
+    }
     return object;
 }
 
 static json_t *json_of(const rp_round_answer *answer, bool *good) {
     const rp_round_asked *asked = answer->asked;
+    char delta[RP_DELTA_TEXT];
     json_t *object = json_object();
     json_t *before = answer->before ? json_deep_copy(answer->before) : json_null();
     json_t *after = answer->after ? json_deep_copy(answer->after) : json_null();
@@ -89,6 +93,8 @@ static json_t *json_of(const rp_round_answer *answer, bool *good) {
     rp_json_put(object, "joules", rp_json_of_real(answer->joules), good);
     rp_json_put(object, "optimizer", json_of_optimizer(answer, good), good);
     rp_json_put(object, "anchor", rp_json_of_real(asked->rules.anchor), good);
+    rp_delta_print(&asked->rules.delta, delta);
+    rp_json_put(object, "delta", delta[0] ? json_string(delta) : json_null(), good);
     rp_json_put(object, "state", json_of_state(answer, good), good);
     rp_json_put(object, "in", json_string(asked->in), good);
     rp_json_put(object, "out", json_string(answer->out), good);

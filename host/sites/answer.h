@@ -26,7 +26,7 @@ typedef struct {
     const char *optimizer; /* kind */
     double lr, momentum;
     double norm_a;             /* from rp_round_norm_a(); NAN: unknown */
-    char out[RP_SITES_DIGEST]; /* of the round's weights */
+    char out[RP_SITES_DIGEST]; /* of the round's weights, or of its update */
 } rp_round_answer;
 
 /* What the steps of a round did with their gradients. */

@@ -65,6 +65,7 @@ static json_t *json_of_keep(const rp_round_rules *rules) {
 
 /* Rules that are not in use have no key, so folders of older versions stay valid. */
 static void put_rules(json_t *object, const rp_round_rules *rules, bool *good) {
+    char delta[RP_DELTA_TEXT];
     if (rules->keep_count > 0) {
         json_t *keep = json_of_keep(rules);
         *good = *good && json_array_size(keep) == rules->keep_count;
@@ -81,6 +82,10 @@ static void put_rules(json_t *object, const rp_round_rules *rules, bool *good) {
     }
     if (rules->clip > 0) {
         rp_json_put(object, "clip", rp_json_of_real(rules->clip), good);
+    }
+    if (rules->delta.kind != RP_DELTA_NONE) {
+        rp_delta_print(&rules->delta, delta);
+        rp_json_put(object, "delta", json_string(delta), good);
     }
 }
 
@@ -133,6 +138,7 @@ static const char *name_source(const char *key) {
                                            {"drift", "--drift"},
                                            {"optimizer", "--optimizer"},
                                            {"clip", "--clip"},
+                                           {"delta", "--delta"},
                                            {"in", "the digest of --in"},
                                            {"run", "the digest of the run file with --set"},
                                            {"split", "the digest of data.site.split"}};

@@ -1,5 +1,5 @@
 /* What a site does in a round in addition to training: tensors that it keeps, its anchor, its
- * drift, its optimiser, and a bound of the difference that leaves it. */
+ * drift, its optimiser, a bound of the difference that leaves it, and how that is coded. */
 #ifndef RP_SITES_RULES_H
 #define RP_SITES_RULES_H
 
@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/safetensors.h"
+#include "codec/delta.h"
 
 typedef struct {
     const char *const *keep; /* shell patterns of tensors that never leave the site */
@@ -15,6 +16,7 @@ typedef struct {
     bool drift;           /* SCAFFOLD, computed from the weights of the next round */
     bool keeps_optimizer; /* its state goes on in the next round */
     double clip;          /* longest difference from the given weights; 0: not limited */
+    rp_delta delta;       /* an update leaves the site instead of weights (update.h) */
 } rp_round_rules;
 
 /* Does the rules' site keep the tensor? */

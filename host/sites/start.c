@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "sites/state.h"
+#include "sites/update.h"
 
 enum { NAME_BYTES = RP_ST_NAME_MAX + 1, NUMBER_BYTES = 32 };
 
@@ -146,12 +147,25 @@ static void add_given(work *w, uint32_t *casts) {
     }
 }
 
+/* The error of a tensor that leaves the site. */
+static void add_error(work *w, const rp_st_entry *entry, const char *name) {
+    const rp_round_rules *rules = w->order->rules;
+    if (rules->delta.kind != RP_DELTA_NONE && rp_st_find(w->given, name) &&
+        !rp_site_keeps(rules, name)) {
+        w->about.errors++;
+        add_entry(w, entry, STATE);
+    }
+}
+
 /* A kept tensor has no drift, because the site does not get its average. */
 static void add_states(work *w) {
     for (uint32_t i = 0; w->state && i < rp_st_count(w->state); i++) {
         const rp_st_entry *entry = rp_st_entry_at(w->state, i);
         const char *drift = after(entry->name, "optim.drift.");
-        if (drift && w->about.drift && !rp_site_keeps(w->order->rules, drift)) {
+        const char *error = after(entry->name, RP_UPDATE_ERROR);
+        if (error) {
+            add_error(w, entry, error);
+        } else if (drift && w->about.drift && !rp_site_keeps(w->order->rules, drift)) {
             add_entry(w, entry, DRIFT);
         } else if (!drift && after(entry->name, "optim.") && w->about.optimizer) {
             add_entry(w, entry, STATE);
@@ -226,17 +240,20 @@ static rp_err write_file(work *w, const char *path) {
     char from[NUMBER_BYTES];
     char kept[NUMBER_BYTES];
     char own[NUMBER_BYTES];
-    const char *const meta[] = {"format",     "pt",          RP_CHECKPOINT_START_UPDATES,
-                                updates,      "start_from",  from,
-                                "start_kept", kept,          "start_own",
-                                own,          "start_drift", about->drift ? "1" : "0",
-                                NULL};
+    char errors[NUMBER_BYTES];
+    const char *const drift = about->drift ? "1" : "0";
+    const char *const meta[] = {"format",      "pt",           RP_CHECKPOINT_START_UPDATES,
+                                updates,       "start_from",   from,
+                                "start_kept",  kept,           "start_own",
+                                own,           "start_errors", errors,
+                                "start_drift", drift,          NULL};
     rp_err err;
     (void)snprintf(updates, sizeof updates, "%" PRIu64, about->updates);
     (void)snprintf(from, sizeof from, "%" PRIu64,
                    about->from == RP_SITE_NO_ROUND ? 0 : about->from + 1);
     (void)snprintf(kept, sizeof kept, "%" PRIu32, about->kept);
     (void)snprintf(own, sizeof own, "%" PRIu32, about->own);
+    (void)snprintf(errors, sizeof errors, "%" PRIu32, about->errors);
     RP_TRY(rp_st_create(w->arena, path, w->entry, w->count, meta, true, &w->to));
     for (uint32_t i = 0; i < w->count; i++) {
         RP_TRY(write_entry(w, i));
@@ -266,6 +283,7 @@ rp_err rp_site_read_start(rp_arena *arena, const char *path, rp_site_start *out)
     uint64_t kept;
     uint64_t own;
     uint64_t drift;
+    uint64_t errors = 0;
     rp_err err;
     RP_TRY(rp_st_open(arena, path, &reader));
     RP_TRY(read_whole(reader, path, RP_CHECKPOINT_START_UPDATES, &out->updates));
@@ -273,9 +291,13 @@ rp_err rp_site_read_start(rp_arena *arena, const char *path, rp_site_start *out)
     RP_TRY(read_whole(reader, path, "start_kept", &kept));
     RP_TRY(read_whole(reader, path, "start_own", &own));
     RP_TRY(read_whole(reader, path, "start_drift", &drift));
+    if (rp_st_meta(reader, "start_errors")) { /* files of older versions have none */
+        RP_TRY(read_whole(reader, path, "start_errors", &errors));
+    }
     out->from = from == 0 ? RP_SITE_NO_ROUND : from - 1;
     out->kept = (uint32_t)kept;
     out->own = (uint32_t)own;
+    out->errors = (uint32_t)errors;
     out->drift = drift > 0;
     out->optimizer = out->updates > 0;
 fail:

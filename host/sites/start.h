@@ -20,15 +20,15 @@ typedef struct {
     uint64_t updates;      /* of the optimiser's state; 0: fresh */
     uint32_t kept;         /* tensors that the site keeps */
     uint32_t own;          /* those among them with the site's own values */
+    uint32_t errors;       /* tensors with an error from the state */
     bool optimizer, drift; /* from the state; false: fresh */
 } rp_site_start;
 
 /* Writes the file: floats of `given` as F32, the site's own values of tensors that it keeps, states
- * of the optimiser, and the drift d + (x - y) / rates. x: given weights; y, d: of the round before;
- * rates: sum of its learning rates. A drift starts as zeros unless the state is that of the round
- * before.
- * errors  IO; FORMAT: a file is damaged, or a value not finite; USAGE: a pattern matches nothing,
- *         the state belongs to another site or optimiser
+ * of the optimiser, errors of coded differences, and the drift d + (x - y) / rates. x: given
+ * weights; y, d: of the round before; rates: sum of its learning rates. A drift starts as zeros
+ * unless the state is that of the round before. errors  IO; FORMAT: a file is damaged, or a value
+ * not finite; USAGE: a pattern matches nothing, the state belongs to another site or optimiser
  * source  SCAFFOLD without extra bytes: with all sites, equal numbers of steps and equal weights,
  *         c_i+ - c+ = c_i - c + (x+ - y_i) / (K eta) by option II of Karimireddy et al. 2019 */
 rp_err rp_site_make_start(rp_arena *arena, const rp_site_start_order *order,

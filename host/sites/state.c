@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/folders.h"
+#include "sites/update.h"
 
 enum { KEPT = 2, NAME_BYTES = RP_ST_NAME_MAX + 1, NUMBER_BYTES = 32 };
 
@@ -75,6 +76,20 @@ fail:
     return err;
 }
 
+rp_err rp_site_drop_state(const char *folder, uint64_t round) {
+    rp_arena arena;
+    char *path;
+    rp_err err;
+    rp_arena_init(&arena, "state", 0);
+    RP_TRY(path_of(&arena, folder, round, &path));
+    if (unlink(path) != 0 && errno != ENOENT) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
 static rp_err remove_old(const char *folder) {
     const struct dirent *entry;
     uint64_t newest[KEPT];
@@ -100,11 +115,11 @@ static rp_err remove_old(const char *folder) {
 typedef struct {
     const rp_site_state *state;
     rp_arena *arena;
-    rp_st_reader *trained;
+    rp_st_reader *trained, *errors; /* errors NULL: none */
     rp_st_writer *to;
     rp_st_entry *entry;       /* of `to` */
-    const rp_st_entry **from; /* of `trained`, by entry */
-    uint32_t count;
+    const rp_st_entry **from; /* of `trained`, then of `errors`, by entry */
+    uint32_t count, of_trained;
 } work;
 
 static rp_err add_entry(work *w, const rp_st_entry *from, const char *prefix) {
@@ -137,17 +152,14 @@ fail:
     return err;
 }
 
-static rp_err list_entries(work *w) {
+static rp_err list_trained(work *w) {
     const rp_round_rules *rules = w->state->rules;
-    const uint32_t count = rp_st_count(w->trained);
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(w->arena, 2 * (size_t)count + 1, &w->entry));
-    RP_TRY(RP_ARENA_NEW(w->arena, 2 * (size_t)count + 1, &w->from));
-    for (uint32_t i = 0; i < count; i++) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < rp_st_count(w->trained); i++) {
         const rp_st_entry *from = rp_st_entry_at(w->trained, i);
         const char *drift = after(from->name, "optim.drift.");
-        if (from->type != RP_ST_F32) {
-            continue;
+        if (from->type != RP_ST_F32 || after(from->name, RP_UPDATE_ERROR)) {
+            continue; /* errors: of the start */
         }
         if (drift) {
             RP_TRY(rules->drift ? add_drift(w, from, drift) : RP_OK);
@@ -157,6 +169,21 @@ static rp_err list_entries(work *w) {
         } else if (rp_site_keeps(rules, from->name)) {
             RP_TRY(add_entry(w, from, "keep."));
         }
+    }
+    w->of_trained = w->count;
+fail:
+    return err;
+}
+
+static rp_err list_entries(work *w) {
+    const uint32_t errors = w->errors ? rp_st_count(w->errors) : 0;
+    const size_t most = 2 * (size_t)rp_st_count(w->trained) + errors + 1;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(w->arena, most, &w->entry));
+    RP_TRY(RP_ARENA_NEW(w->arena, most, &w->from));
+    RP_TRY(list_trained(w));
+    for (uint32_t i = 0; i < errors; i++) {
+        RP_TRY(add_entry(w, rp_st_entry_at(w->errors, i), RP_UPDATE_ERROR));
     }
 fail:
     return err;
@@ -176,8 +203,8 @@ static rp_err write_file(work *w, const char *path) {
     (void)snprintf(rates, sizeof rates, "%.17g", state->rates);
     RP_TRY(rp_st_create(w->arena, path, w->entry, w->count, meta, true, &w->to));
     for (uint32_t i = 0; i < w->count; i++) {
-        RP_TRY(rp_st_write(w->to, i, 0, rp_st_data(w->trained, w->from[i]),
-                           (size_t)w->from[i]->bytes));
+        const rp_st_reader *reader = i < w->of_trained ? w->trained : w->errors;
+        RP_TRY(rp_st_write(w->to, i, 0, rp_st_data(reader, w->from[i]), (size_t)w->from[i]->bytes));
     }
     err = rp_st_commit(&w->to);
 fail:
@@ -195,11 +222,13 @@ rp_err rp_site_save_state(rp_arena *arena, const rp_site_state *state) {
     }
     RP_TRY(path_of(arena, state->folder, state->round, &path));
     RP_TRY(rp_st_open(arena, state->trained, &w.trained));
+    RP_TRY(state->errors ? rp_st_open(arena, state->errors, &w.errors) : RP_OK);
     RP_TRY(list_entries(&w));
     RP_TRY(write_file(&w, path));
     err = remove_old(state->folder);
 fail:
     rp_st_abandon(&w.to);
+    rp_st_close(&w.errors);
     rp_st_close(&w.trained);
     return err;
 }

@@ -4,6 +4,7 @@
  *       keep.NAME             a tensor that never leaves the site
  *       optim.STATE.NAME      state of the optimiser
  *       optim.drift.NAME      drift during the round
+ *       optim.error.NAME      error of the coded difference (update.h)
  *       last.NAME             weights at the end of the round, of tensors with a drift
  *
  * The last two files are kept, so that the newest round can be done again. */
@@ -20,6 +21,10 @@
 rp_err rp_site_find_state(rp_arena *arena, const char *folder, uint64_t round, char **path,
                           uint64_t *from) RP_MUST_CHECK;
 
+/* Removes the state of a round that shall be done again with other settings, if there is one, so
+ * that a site that then takes no part does not go on from it. errors  IO */
+rp_err rp_site_drop_state(const char *folder, uint64_t round) RP_MUST_CHECK;
+
 typedef struct {
     const rp_round_rules *rules;
     const char *folder, *site;
@@ -27,6 +32,7 @@ typedef struct {
     const char *trained;   /* checkpoint of the round's end, or its start.safetensors */
     const char *optimizer; /* kind */
     uint64_t updates;      /* steps of the optimiser that its state has seen */
+    const char *errors;    /* file of rp_update_write(); NULL: none */
     double rates;          /* sum of the learning rates of the round's updates */
 } rp_site_state;
 

@@ -106,6 +106,7 @@ MAPS = {
     "schedule": "{kind: async}",
     "sites": "{split: split.json, rounds: 1}",
     "sites.availability": "{trace: trace.json, seconds: 1}",
+    "sites.delta": "{codec: topk}",
     "sites.take": "{least: 1}",
     "schedule.advance": "{max_staleness: 8}",
     "train.init": "{from: first.safetensors}",

@@ -343,6 +343,20 @@ def values(path):
             if kind == "F32"}
 
 
+def decode_topk(data, share, count):
+    """The values of an update's tensor; those that were not sent are 0."""
+    found, at = [], 0
+    for first in range(0, count, 256):
+        block = [0.0] * min(256, count - first)
+        kept = math.ceil(share * len(block))
+        for place, value in zip(data[at:at + kept], floats(data[at + kept:at + 5 * kept])):
+            block[place] = value
+        found += block
+        at += 5 * kept
+    assert at == len(data)
+    return found
+
+
 class Rules(Case):
     """Anchor, drift, kept layers, kept optimisers, clipping."""
 
@@ -557,6 +571,38 @@ class Rules(Case):
         loose = self.round("loose", "--steps", "4", "--clip", f"{4 * length:.9f}")
         self.assertFalse(loose["clipped"])
         self.assertEqual(loose["out"], free["out"])
+
+    def test_an_update(self):
+        """A coded difference leaves the site; what it loses is in the next round's."""
+        rules = ("--steps", "3", "--keep", "fc3*", "--delta", "topk:0.1", "--state", "s")
+        given = values(self.dir / "w/weights.safetensors")
+        errors = {name: [0.0] * len(value) for name, value in given.items()
+                  if not name.startswith("fc3")}
+        for number, word in ((1, "fresh"), (2, "kept")):
+            answer = self.round(f"u{number}", *rules, number=number)
+            self.assertEqual((answer["delta"], answer["state"]["error"]), ("topk:0.1", word))
+            self.assertFalse((self.dir / f"u{number}/weights.safetensors").exists())
+            update = read_tensors(self.dir / f"u{number}/update.safetensors")
+            trained = values(self.dir / f"u{number}/run/weights.safetensors")
+            kept = values(self.dir / f"s/round-000000000{number}.safetensors")
+            self.assertEqual(sorted(update), sorted(errors))
+            for name, before in errors.items():
+                sent = decode_topk(update[name][2], 0.1, len(given[name]))
+                self.assertIn(0.0, sent)
+                errors[name] = kept[f"optim.error.{name}"]
+                for e, x, y, s, after in zip(before, given[name], trained[name], sent,
+                                             errors[name]):
+                    self.assertAlmostEqual(e + y - x, s + after, delta=1e-6)
+        # An update that was removed is made again, from the errors of before the round.
+        (self.dir / "u2/update.safetensors").unlink()
+        self.assertEqual(self.round("u2", *rules, number=2)["out"], answer["out"])
+        self.assertEqual(read_tensors(self.dir / "u2/update.safetensors"), update)
+        said = self.refused(*self.words("u2", 2, "w/weights.safetensors", *rules[:4], "--state",
+                                        "s"))
+        self.assertIn('--delta is "topk:0.1" there and missing now', said)
+        self.refuse("topk:0.01", "a", 1, "--delta", "topk", "--state", "t")
+        self.refuse("excludes", "a", 1, "--delta", "int8", "--clip", "1", "--state", "t")
+        self.refuse("--delta needs", "a", 1, "--delta", "int8")
 
     def test_refused_rules(self):
         for option in (("--drift",), ("--keep", "fc3*"), ("--optimizer", "keep")):

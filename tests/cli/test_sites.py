@@ -265,6 +265,113 @@ class Sites(program.Case):
         self.assertEqual([line["round"] for line in self.rounds("i")],
                          list(range(1, count + 2)))
 
+    # ---- options of a site's round ----
+
+    def answers(self, out, number):
+        return [json.loads((self.dir / out / f"rounds/{number}/{name}/round.json").read_text())
+                for name in NAMES]
+
+    def states(self, out):
+        return {path.relative_to(self.dir / out): path.read_bytes()
+                for path in (self.dir / out / "sites").glob("*.state/*")}
+
+    def kill_at(self, out, reached, *words):
+        """Kills the run at a moment; it begins with `words` if it does not exist."""
+        begins = not (self.dir / out / "federation.json").exists()
+        process = self.start(*(("train", self.file, "--out", out, *words) if begins else
+                               ("resume", out)))
+        self.wait_for("a moment to kill at", lambda: reached() or process.poll() is not None, 120)
+        process.kill()
+        process.communicate()
+
+    def test_options(self):
+        """What a site keeps is in its folder, is part of a resume, and its loss is reported."""
+        words = ("--set", "train.eval_epochs=0", *self.sets(
+            keep="[fc2.*]", optimizer="keep", clip=0.2, rule="fedavgm", at_once=3))
+        self.train("whole", *words)
+        one, two = self.dir / "k/rounds/1", self.dir / "k/rounds/2"
+        for reached in (lambda: list(one.glob("*/run/log.jsonl")),
+                        lambda: list((self.dir / "k/sites").glob("*.state/round-*1.safetensors")),
+                        lambda: list(two.glob("*/round.json")),
+                        lambda: len(self.rounds("k")) == 2):
+            self.kill_at("k", reached, *words)
+        self.ringpipe("resume", "k", seconds=200)
+        self.assertEqual(self.bits("k"), self.bits("whole"))
+        self.assertEqual(self.states("k"), self.states("whole"))
+        self.assertEqual(len(self.states("k")), 6)  # the last two rounds of three sites
+        for answer, site in zip(self.answers("k", 3), self.members("k")[2]):
+            self.assertEqual(answer["state"], {"from": 2, "drift": None, "kept": 2, "own": 2})
+            self.assertEqual(answer["optimizer"]["state"], "kept")
+            self.assertEqual((site["clipped"], answer["clipped"]), (True, True))
+        # The centre has the kept tensors of the start; each site has its own.
+        center = read_tensors(self.dir / "k/center.safetensors")
+        self.train("first", *words, *self.sets(rounds=1))
+        first = read_tensors(self.dir / "first/center.safetensors")
+        own = [read_tensors(self.dir / f"k/sites/{name}.state/round-0000000003.safetensors")
+               ["keep.fc2.weight"] for name in NAMES]
+        self.assertEqual(center["fc2.weight"], first["fc2.weight"])
+        self.assertNotEqual(center["fc1.weight"], first["fc1.weight"])
+        self.assertEqual(len({center["fc2.weight"], *own}), 4)
+        # A folder that was deleted is missed in the next round.
+        shutil.rmtree(self.dir / "k/sites/site-1.state")
+        self.ringpipe("resume", "k", *self.sets(rounds=4), seconds=200)
+        self.assertEqual([(line["site"], line["round"]) for line in self.events("k", "fresh")],
+                         [("site-1", 4)])
+        self.assertEqual([answer["state"]["from"] for answer in self.answers("k", 4)], [3, None, 3])
+        self.assertIn("expected the same", self.refused("resume", "k", *self.sets(
+            rounds=5, keep="fc1.*")))
+
+    def test_delta(self):
+        """Coded differences take less room, and their errors are part of a resume."""
+        words = ("--set", "train.eval_epochs=0", "--set", "train.seed=5", *self.sets(at_once=3))
+        coded = (*words, *self.sets(delta="{codec: int8}"))
+        self.train("plain", *words)
+        self.train("whole", *coded)
+        self.kill_at("k", lambda: list((self.dir / "k/rounds/2").glob("*/update.safetensors")),
+                     *coded)
+        process = self.start("resume", "k")
+        run = self.dir / "k/rounds/3/site-1/run"
+        self.wait_for("work in round 3", (run / "log.jsonl").exists, 120, process)
+        os.kill(json.loads((run / "controller.json").read_text())["pid"], signal.SIGKILL)
+        self.finish(process, seconds=200)
+        self.assertEqual([line["site"] for line in self.events("k", "away")][-1:], ["site-1"])
+        self.assertEqual(self.bits("k"), self.bits("whole"))
+        self.assertEqual(self.states("k"), self.states("whole"))
+        self.assertEqual([answer["state"]["error"] for number in (1, 2, 3)
+                          for answer in self.answers("k", number)], ["fresh"] * 3 + ["kept"] * 6)
+        plain, whole = self.summary("plain"), self.summary("whole")
+        self.assertEqual(whole["bytes"]["down"], plain["bytes"]["down"])
+        self.assertLess(whole["bytes"]["up"], 0.3 * plain["bytes"]["up"])
+        self.assertAlmostEqual(whole["eval"]["loss"], plain["eval"]["loss"], delta=0.01)
+        self.assertEqual(list((self.dir / "k/rounds").rglob("*.safetensors")), [])
+        # With all values of topk nothing is lost but the rounding of a difference.
+        self.train("all", *words, *self.sets(delta="{codec: topk, share: 1}"))
+        one, two = (read_tensors(self.dir / out / "center.safetensors") for out in ("plain", "all"))
+        self.assertLess(max(abs(a - b) for name in one for a, b in zip(one[name], two[name])), 1e-5)
+        said, _ = self.train("x", "--dry-run", "--format", "json", *coded)
+        cost = json.loads(said)["round"]
+        sent = whole["bytes"]["up"] / 3
+        self.assertAlmostEqual(cost["up_bytes"], sent, delta=0.05 * sent)
+
+    def test_drift(self):
+        """Drifts come from the averages, at no additional bytes, also after kills."""
+        words = ("--set", "train.eval_epochs=0", "--set", "optimizer={kind: sgd, lr: 0.05}",
+                 *self.sets(rule="{kind: fedavg, weights: equal}", at_once=3))
+        self.train("plain", *words)
+        self.train("whole", *words, *self.sets(drift="true"))
+        self.kill_at("k", lambda: list((self.dir / "k/rounds/2").glob("*/start.safetensors")),
+                     *words, *self.sets(drift="true"))
+        self.kill_at("k", lambda: list((self.dir / "k/rounds/2").glob("*/round.json")))
+        self.ringpipe("resume", "k", seconds=200)
+        self.assertEqual(self.bits("k"), self.bits("whole"))
+        # The first drift is zero, so the first centres are the same.
+        self.assertEqual([a == b for a, b in zip(self.bits("plain"), self.bits("whole"))],
+                         [True, False, False])
+        self.assertEqual(self.summary("whole")["bytes"], self.summary("plain")["bytes"])
+        self.assertEqual([answer["state"]["drift"] for number in (1, 2, 3)
+                          for answer in self.answers("whole", number)],
+                         ["fresh"] * 3 + ["kept"] * 6)
+
     # ---- who takes part ----
 
     def test_sample(self):
@@ -458,6 +565,9 @@ class Sites(program.Case):
             "sites.files={nobody: run.yaml}": "no site 'nobody'",
             "sites.deltas=int8": "deltas",
             "sites.rounds=0": "from 1",
+            "sites.keep=fc9.*": "matches no tensor",
+            "sites.drift=true": "weights: equal",
+            "sites.clip=0": "above 0",
             "lanes={count: 2}": "remove `lanes`",
             "data.validation=0.2": "remove `data.validation`",
         }
@@ -476,6 +586,14 @@ class Sites(program.Case):
         said = self.refused("train", self.file, "--out", "x", "--set", "train.anchor={drift: true}",
                             "--set", "optimizer={kind: sgd, lr: 0.05}")
         self.assertIn("train.anchor has a drift", said)
+        drift = ("--set", "optimizer={kind: sgd, lr: 0.05}", "--set", "sites.drift=true", "--set",
+                 "sites.rule={kind: fedavg, weights: equal}")
+        said = self.refused("train", self.file, "--out", "x", *drift, "--set", "sites.count=2")
+        self.assertIn("2 of 3 sites", said)
+        self.run_file(RUN[:RUN.index("sites:")].replace("0.05, momentum: 0.9", "0.1"), "fast.yaml")
+        said = self.refused("train", self.file, "--out", "x", *drift, "--set",
+                            "sites.files={site-1: fast.yaml}")
+        self.assertIn("other learning rates", said)
         self.assertFalse((self.dir / "x").exists())
         for verb in (("plan",), ("profile",), ("sim",)):
             self.assertIn("remove the key", self.refused(*verb, self.file))

@@ -205,6 +205,38 @@ static void all_values_are_averaged(void **state) {
     rp_st_close(&reader);
 }
 
+/* The centre keeps its values of them, whatever a site sends, and the rule has no state of them. */
+static void kept_tensors_stay(void **state) {
+    static const char patterns[] = "keep: ['a.*', c.weight]\n";
+    const rp_rule rule = {.kind = RP_RULE_FEDAVGM, .lr = 1, .momentum = 0.9};
+    const uint64_t dim = MANY;
+    files f = begin(&rule);
+    rp_st_reader *reader;
+    const float *values;
+    rp_node *root;
+    double x[WEIGHTS];
+    double variance;
+    (void)state;
+    expect_ok(rp_config_read_text(&arena, patterns, strlen(patterns), "run.yaml", &root));
+    f.round.keep = rp_node_find(root, "keep");
+    take_round(&f, unequal);
+    take_round(&f, unequal);
+    read_golden(f.center, x, &variance);
+    expect_close(x[0], start[0], 0, 0);
+    expect_close(x[1], -0.8330395634479996, 0, 1e-6);
+    expect_close(variance, 3.5, 0, 1e-6);
+    expect_ok(rp_st_open(&arena, f.center, &reader));
+    expect_ok(rp_st_need_f32(reader, "c.weight", 1, &dim, &values));
+    for (uint32_t i = 0; i < MANY; i++) {
+        expect_close(values[i], (double)i, 0, 0);
+    }
+    rp_st_close(&reader);
+    expect_ok(rp_st_open(&arena, f.state, &reader));
+    assert_int_equal(rp_st_count(reader), 1);
+    assert_non_null(rp_st_find(reader, "v.b.weight"));
+    rp_st_close(&reader);
+}
+
 static void elastic_sites_are_moved(void **state) {
     const rp_rule rule = {.kind = RP_RULE_ELASTIC, .equal = true, .alpha = 0.3};
     files f = begin(&rule);
@@ -298,6 +330,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(files_give_the_vectors, setup, teardown),
         cmocka_unit_test_setup_teardown(the_state_is_double, setup, teardown),
         cmocka_unit_test_setup_teardown(all_values_are_averaged, setup, teardown),
+        cmocka_unit_test_setup_teardown(kept_tensors_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(elastic_sites_are_moved, setup, teardown),
         cmocka_unit_test_setup_teardown(the_digest_is_that_of_the_values, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_files_are_named, setup, teardown),

@@ -127,6 +127,21 @@ static void wrong_keys_are_refused(void **state) {
         SITES(", files: [a.yaml]"),
         SITES(", files: {a: {b: c}}"),
         SITES(", codec: int8"),
+        SITES(", keep: []"),
+        SITES(", keep: {a: b}"),
+        SITES(", keep: ['']"),
+        SITES(", optimizer: sgd"),
+        SITES(", clip: 0"),
+        SITES(", clip: .nan"),
+        SITES(", clip: -1"),
+        SITES(", drift: 1"),
+        SITES(", delta: int8"),
+        SITES(", delta: {share: 0.1}"),
+        SITES(", delta: {codec: int4}"),
+        SITES(", delta: {codec: int8, share: 0.1}"),
+        SITES(", delta: {codec: topk, share: 0}"),
+        SITES(", delta: {codec: topk, share: 1.5}"),
+        SITES(", delta: {codec: topk, share: .nan}"),
     };
     rp_federated_keys keys;
     (void)state;
@@ -138,22 +153,142 @@ static void wrong_keys_are_refused(void **state) {
     }
 }
 
+static void options_are_those_of_a_round(void **state) {
+    rp_federated_keys keys;
+    (void)state;
+    expect_ok(read_keys(SITES(""), &keys));
+    assert_null(keys.options.keep);
+    assert_false(keys.options.drift || keys.options.keeps_optimizer);
+    assert_false(keys.options.clip > 0);
+    assert_false(rp_site_options_keep_state(&keys.options));
+    expect_ok(read_keys(SITES(", keep: ['fc2.*', bn*], optimizer: keep, clip: 2.5"), &keys));
+    assert_int_equal(rp_node_count(keys.options.keep), 2);
+    assert_true(keys.options.keeps_optimizer);
+    expect_close(keys.options.clip, 2.5, 0, 0);
+    assert_true(rp_site_options_keep_state(&keys.options));
+    expect_ok(read_keys(SITES(", optimizer: fresh, clip: 1"), &keys));
+    assert_false(rp_site_options_keep_state(&keys.options));
+}
+
+static void differences_are_coded(void **state) {
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {
+        {SITES(", delta: {codec: int8}, clip: 1"), "after it was clipped"},
+        {SITES(", delta: {codec: int8}, rule: fednova"), "part of earlier rounds"},
+        {SITES(", delta: {codec: topk}, rule: median"), "median takes each value"},
+        {SITES(", delta: {codec: topk}, rule: trimmed-mean"), "trimmed-mean takes each value"},
+        {SITES(", delta: {codec: int8}, steps: 4, drift: true, rule: {kind: fedavg, weights: "
+               "equal}"),
+         "whole difference"},
+    };
+    rp_federated_keys keys;
+    (void)state;
+    expect_ok(read_keys(SITES(", delta: {codec: int8}, rule: median"), &keys));
+    assert_int_equal(keys.options.delta.kind, RP_DELTA_INT8);
+    assert_true(rp_site_options_keep_state(&keys.options));
+    expect_ok(read_keys(SITES(", delta: {codec: topk}"), &keys));
+    assert_int_equal(keys.options.delta.kind, RP_DELTA_TOPK);
+    expect_close(keys.options.delta.share, 0.01, 0, 0);
+    expect_ok(read_keys(SITES(", delta: {codec: topk, share: 1}"), &keys));
+    expect_close(keys.options.delta.share, 1, 0, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_err(read_keys(wrong[i].text, &keys), RP_ERR_USAGE);
+        if (!strstr(rp_err_message(), wrong[i].why)) {
+            fail_msg("'%s' is not in '%s'", wrong[i].why, rp_err_message());
+        }
+    }
+}
+
+/* Scaffold's cheap form is exact for a plain mean of sites with equal steps. */
+static void a_drift_needs_equal_sites(void **state) {
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {
+        {SITES(", drift: true, steps: 4"), "weights: equal"},
+        {SITES(", drift: true, steps: 4, rule: median"), "weights: equal"},
+        {SITES(", drift: true, steps: 4, rule: {kind: fedavgm, weights: equal}"), "weights: equal"},
+        {SITES(", drift: true, rule: {kind: fedavg, weights: equal}"), "`steps`"},
+        {SITES(", drift: true, steps: 4, rule: {kind: fedavg, weights: equal}, clip: 1"),
+         "whole difference"},
+    };
+    const rp_federated_keys plain = {.options = {.drift = true}};
+    rp_optim optim = {.kind = rp_optim_find("sgd")};
+    rp_lr_schedule lr = {.kind = RP_LR_COSINE};
+    rp_federated_keys keys;
+    rp_node *at;
+    (void)state;
+    expect_ok(
+        read_keys(SITES(", drift: true, steps: 4, rule: {kind: fedavg, weights: equal}"), &keys));
+    assert_true(keys.options.drift && rp_site_options_keep_state(&keys.options));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_err(read_keys(wrong[i].text, &keys), RP_ERR_USAGE);
+        if (!strstr(rp_err_message(), wrong[i].why)) {
+            fail_msg("'%s' is not in '%s'", wrong[i].why, rp_err_message());
+        }
+    }
+    expect_ok(rp_config_read_text(&arena, "a: b\n", 5, "run.yaml", &at));
+    expect_ok(rp_federated_check_optimizer(&plain, &optim, &lr, at));
+    lr.kind = RP_LR_STEP;
+    expect_err(rp_federated_check_optimizer(&plain, &optim, &lr, at), RP_ERR_USAGE);
+    lr.kind = RP_LR_CONSTANT;
+    optim.momentum = 0.9;
+    expect_err(rp_federated_check_optimizer(&plain, &optim, &lr, at), RP_ERR_USAGE);
+    optim = (rp_optim){.kind = rp_optim_find("sgd"), .anchor = {.drift = true}};
+    expect_err(rp_federated_check_optimizer(&plain, &optim, &lr, at), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "sites: {drift: true}"));
+}
+
+/* Patterns match tensors of weights files, and leave one to average. */
+static void patterns_match_tensors(void **state) {
+    rp_model_param param[] = {{.name = "a.weight", .owner = 0},
+                              {.name = "a.scratch", .owner = 1, .role = RP_PARAM_SCRATCH},
+                              {.name = "head.weight", .owner = 2},
+                              {.name = "tied.weight", .owner = 0}};
+    const rp_model model = {.param_count = 4, .param = param};
+    static const struct {
+        const char *text;
+        bool good;
+    } cases[] = {
+        {SITES(""), true},
+        {SITES(", keep: head.*"), true},
+        {SITES(", keep: [head.*, tail.*]"), false},
+        {SITES(", keep: a.scratch"), false},
+        {SITES(", keep: tied.*"), false},
+        {SITES(", keep: '*'"), false},
+        {SITES(", keep: ['h*', 'a.w*']"), false},
+    };
+    rp_federated_keys keys;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_ok(read_keys(cases[i].text, &keys));
+        const rp_err err = rp_site_options_check_model(&keys.options, &model);
+        if (err != (cases[i].good ? RP_OK : RP_ERR_USAGE)) {
+            fail_msg("%s: %d", cases[i].text, err);
+        }
+    }
+}
+
 /* FedNova's weights of steps are those of plain SGD. */
 static void nova_needs_plain_sgd(void **state) {
-    const rp_rule nova = {.kind = RP_RULE_FEDNOVA};
-    const rp_rule mean = {.kind = RP_RULE_FEDAVG};
+    rp_federated_keys nova = {.rule = {.kind = RP_RULE_FEDNOVA}};
+    const rp_federated_keys mean = {.rule = {.kind = RP_RULE_FEDAVG}};
+    const rp_lr_schedule lr = {.kind = RP_LR_STEP};
     rp_optim optim = {.kind = rp_optim_find("sgd"), .momentum = 0.9};
     rp_node *at;
     (void)state;
     expect_ok(rp_config_read_text(&arena, "a: b\n", 5, "run.yaml", &at));
-    expect_ok(rp_federated_check_optimizer(&nova, &optim, at));
+    expect_ok(rp_federated_check_optimizer(&nova, &optim, &lr, at));
+    nova.options.keeps_optimizer = true; /* earlier rounds' momentum has no weight */
+    expect_err(rp_federated_check_optimizer(&nova, &optim, &lr, at), RP_ERR_USAGE);
+    nova.options.keeps_optimizer = false;
     optim.nesterov = true;
-    expect_err(rp_federated_check_optimizer(&nova, &optim, at), RP_ERR_USAGE);
-    expect_ok(rp_federated_check_optimizer(&mean, &optim, at));
+    expect_err(rp_federated_check_optimizer(&nova, &optim, &lr, at), RP_ERR_USAGE);
+    expect_ok(rp_federated_check_optimizer(&mean, &optim, &lr, at));
     optim = (rp_optim){.kind = rp_optim_find("sgd"), .weight_decay = 0.1};
-    expect_err(rp_federated_check_optimizer(&nova, &optim, at), RP_ERR_USAGE);
+    expect_err(rp_federated_check_optimizer(&nova, &optim, &lr, at), RP_ERR_USAGE);
     optim = (rp_optim){.kind = rp_optim_find("adam")};
-    expect_err(rp_federated_check_optimizer(&nova, &optim, at), RP_ERR_USAGE);
+    expect_err(rp_federated_check_optimizer(&nova, &optim, &lr, at), RP_ERR_USAGE);
 }
 
 int main(void) {
@@ -161,6 +296,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_not_said_is_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(rules_have_their_defaults, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_keys_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(options_are_those_of_a_round, setup, teardown),
+        cmocka_unit_test_setup_teardown(differences_are_coded, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_drift_needs_equal_sites, setup, teardown),
+        cmocka_unit_test_setup_teardown(patterns_match_tensors, setup, teardown),
         cmocka_unit_test_setup_teardown(nova_needs_plain_sgd, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,6 +185,14 @@ static void rounds(void **state) {
     assert_int_equal(from, 3);
     expect_err(rp_site_find_state(&arena, folder, 3, &path, &from), RP_ERR_USAGE);
     expect_part("finished round 4");
+    /* a round that shall be done again with other settings */
+    expect_ok(rp_site_drop_state(folder, 4));
+    expect_ok(rp_site_drop_state(folder, 4));
+    expect_ok(rp_site_drop_state(in_folder("none"), 4));
+    expect_ok(rp_site_find_state(&arena, folder, 5, &path, &from));
+    assert_int_equal(from, 3);
+    saved = state_of(&everything, 4);
+    expect_ok(rp_site_save_state(&arena, &saved));
     /* an old round that ends late does not take the place of a newer one */
     saved = state_of(&everything, 2);
     expect_ok(rp_site_save_state(&arena, &saved));

@@ -69,7 +69,7 @@ _ringpipe_options() {
     "plan") echo --set --out --format --keys --plan --profile --quiet --verbose --help ;;
     "profile") echo --set --out --format --keys --quiet --verbose --help ;;
     "sim") echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose --help ;;
-    "round") echo --in --out --round --steps --epochs --within --anchor --drift --keep --optimizer --clip --state --set --format --keys --quiet --verbose --help ;;
+    "round") echo --in --out --round --steps --epochs --within --anchor --drift --keep --optimizer --clip --delta --state --set --format --keys --quiet --verbose --help ;;
     "lab") echo --out --format --dry-run --keys --jobs --quiet --verbose --help ;;
     "ps") echo --format --quiet --verbose --help ;;
     "log") echo --follow --all --quiet --verbose --help ;;
@@ -124,6 +124,7 @@ _ringpipe_value() {
     *" --chunks") : ;;
     *" --classes") : ;;
     *" --clip") : ;;
+    *" --delta") _ringpipe_words "int8" "$3" ;;
     *" --dial") : ;;
     *" --dir") _ringpipe_dirs "$3" ;;
     *" --enrol") : ;;

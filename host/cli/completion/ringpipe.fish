@@ -123,6 +123,7 @@ complete -c ringpipe -n '__ringpipe_verb_is "round"' -l drift -d 'Correct the si
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l keep -x -d 'Tensors that never leave the site, as in \'bn*\'; may be repeated; needs --state'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l optimizer -x -a 'fresh keep' -d 'Whether its state goes on in the next round (default: fresh); keep needs --state'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l clip -x -d 'Longest difference from the given weights; 0: not limited (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "round"' -l delta -x -a 'int8' -d 'Write coded differences instead of weights; needs --state'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l state -x -a '(__fish_complete_directories)' -d 'Folder of what the site keeps from one round to the next'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Set a key of the run file; may be repeated'
 complete -c ringpipe -n '__ringpipe_verb_is "round"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
