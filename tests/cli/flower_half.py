@@ -116,7 +116,62 @@ def messages(_):
     return found
 
 
+def client(question):
+    """Order, types, values and site of the reply to a message, by a stub of ringpipe that gives
+    the weights back, in another order, plus 1."""
+    from types import SimpleNamespace
+
+    from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
+    from flwr.supercore.task_identity import TaskIdentity
+    from ringpipe_flower.client import train
+    TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1
+    arrays = {"w": np.arange(6.0).reshape(2, 3), "a": np.float16([1, 2]), "n": np.array(7)}
+    content = RecordDict({"arrays": record_of(arrays), "config": ConfigRecord({
+        "name": "x", "server-round": 2, "steps": 4, "epochs": 0, "anchor": 0.0, "seconds": 60.0})})
+    context = SimpleNamespace(node_config=question["node"])
+    try:
+        reply = train(Message(content, dst_node_id=5, message_type="train"), context)
+    except (Refused, RuntimeError) as error:
+        return str(error)
+    found = {key: array.numpy() for key, array in reply.content["arrays"].items()}
+    assert isinstance(reply.content["arrays"], ArrayRecord)
+    return {"arrays": [[key, str(a.dtype), a.tolist()] for key, a in found.items()],
+            "metrics": dict(reply.content["metrics"]), "site": reply.content["about"]["site"]}
+
+
+def record(question):
+    """The folder of a run, killed after the rows of round 2 and before its state."""
+    from ringpipe_flower.record import Record
+    from ringpipe_flower.settings import read_settings
+    from ringpipe_flower.tensors import write_weights
+    folder = Path(question["folder"])
+    start, out = str(folder / "start.safetensors"), str(folder / "out")
+    first = {"w": np.float32([1, 2]), "a": np.float32([3]), "n": np.array(7)}
+    write_weights(start, first)
+    settings = read_settings({"start": start, "out": out})
+    one = Record(settings)
+    done, weights, state = one.open()
+    assert (done, sorted(weights), state) == (0, sorted(first), {})
+    one.add_rows([{"round": 1, "loss": 2.0}])
+    one.close_round(1, {"w": np.float32([5, 6]), "n": np.array(7)}, {"m/1": np.float64([0.5])})
+    one.add_rows([{"round": 2, "loss": 1.0}])
+    with open(one.rows, "a", encoding="utf-8") as file:
+        file.write('{"round": 2, "lo')
+    done, weights, state = Record({**settings, "rounds": 9}).open()
+    found = {"done": done, "weights": {key: array.tolist() for key, array in weights.items()},
+             "state": [[key, str(a.dtype), a.tolist()] for key, a in state.items()],
+             "rows": one.rows.read_text(encoding="utf-8"), "refused": []}
+    (folder / "other.safetensors").write_bytes((folder / "out/weights.safetensors").read_bytes())
+    for change in ({"rule": "fedavgm"}, {"start": str(folder / "other.safetensors")}):
+        try:
+            Record(read_settings({"start": start, "out": out, **change})).open()
+        except Refused as error:
+            found["refused"].append(str(error))
+    return found
+
+
 if __name__ == "__main__":
     asked = json.loads(sys.stdin.read())
-    answer = {"rounds": rounds, "krum": krum, "adaptive": adaptive, "messages": messages}
+    answer = {"rounds": rounds, "krum": krum, "adaptive": adaptive, "messages": messages,
+              "client": client, "record": record}
     print(json.dumps(answer[asked["do"]](asked)))

@@ -42,6 +42,19 @@ echo "$@" >>said
 line=$(sed -n "$(wc -l <said)p" todo)
 eval "$line"
 """
+# Gives the weights back in another order, plus 1; integers as they are.
+GIVES_BACK = """\
+import json, sys
+from pathlib import Path
+from safetensors.numpy import load_file, save_file
+
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+out.mkdir()
+given = load_file(sys.argv[sys.argv.index("--in") + 1])
+save_file({{name: w + 1 if w.dtype.kind == "f" else w for name, w in sorted(given.items())}},
+          out / "weights.safetensors")
+print(json.dumps({report}))
+"""
 REPORT = {"version": 1, "round": 7, "site": "a", "status": "finished", "steps": 4, "samples": 64,
           "held": 100, "loss": {"first": 2.0, "mean": 1.5, "last": 1.0}}
 
@@ -359,8 +372,8 @@ def expand(samples):
 
 
 @unittest.skipUnless(PYTHON, NO_FLOWER)
-class Rules(unittest.TestCase):
-    """Flower's own classes, without a network."""
+class Rules(program.Case):
+    """Client, server and Flower's own classes, without a network."""
 
     MOMENTS = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.001}
     # Of tests/federation/test_rule.c: three sites, two weights, exact gradients.
@@ -403,6 +416,35 @@ class Rules(unittest.TestCase):
         distances = self.ask("krum")  # 200000 * 1e-8 = 0.002 between neighbours
         self.assertGreater(abs(distances[0][1] - 0.002), 0.001)
         self.assertLess(self.ask("adaptive"), 1)  # all were clipped, so that it has to grow
+
+    def test_client(self):
+        """The reply has the tensors of the message: their order, float32, integers as they were."""
+        (self.dir / "a").mkdir()
+        (self.dir / "a/site.yaml").write_text("")
+        stub = self.dir / "ringpipe"
+        stub.write_text(f"#!{PYTHON}\n" + GIVES_BACK.format(report={**REPORT, "round": 2}))
+        stub.chmod(0o755)
+        node = {"site": str(self.dir / "a"), "program": str(stub)}
+        found = self.ask("client", node=node)
+        self.assertIsInstance(found, dict, found)
+        self.assertEqual(found["arrays"], [["w", "float32", [[1, 2, 3], [4, 5, 6]]],
+                                           ["a", "float32", [2, 3]], ["n", "int64", 7]])
+        self.assertEqual(found["metrics"], {"num-examples": 100, "steps": 4, "samples": 64,
+                                            "loss": 1.5})
+        self.assertEqual(found["site"], "a")
+        self.assertIn("expected site and program", self.ask("client", node={}))
+        self.assertIn("expected site and program", self.ask("client", node={**node, "sit": "b"}))
+        stub.write_text("#!/bin/sh\necho 'run.yaml:3: wrong' >&2\nexit 2\n")
+        self.assertIn("exit code 2: run.yaml:3: wrong", self.ask("client", node=node))
+
+    def test_record(self):
+        found = self.ask("record", folder=str(self.dir))
+        self.assertEqual((found["done"], found["weights"]), (1, {"w": [5, 6], "n": 7}))
+        self.assertEqual(found["state"], [["m/1", "float64", [0.5]]])
+        self.assertEqual(found["rows"], '{"round": 1, "loss": 2.0}\n')
+        for text, part in zip(found["refused"], ("rule: the run in", "is not the file from which"),
+                              strict=True):
+            self.assertIn(part, text)
 
     def test_messages(self):
         found = self.ask("messages")

@@ -14,7 +14,7 @@ app = ClientApp()
 
 def open_site(message, context):
     """node-config: `site`, a folder; `program`, the path of ringpipe."""
-    unknown = set(context.node_config) - {"site", "program", "partition-id", "num-partitions"}
+    unknown = set(context.node_config) - {"site", "program"}
     if unknown or "site" not in context.node_config:
         raise Refused(f"node-config: {sorted(unknown) or 'site is missing'}: expected site and "
                       "program")

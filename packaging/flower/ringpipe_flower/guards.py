@@ -111,9 +111,9 @@ def check_size(count_bytes):
                       f"{MESSAGE_BYTES_MAX}, because messages of Flower end below 2 GiB")
 
 
-def check_report(text, number):
-    """The object that `ringpipe round --format json` printed, as {key: value} that a reply has."""
-    report = text if isinstance(text, dict) else {}
+def check_report(report, number):
+    """What a reply has of the object that `ringpipe round --format json` printed."""
+    report = report if isinstance(report, dict) else {}
     loss = report.get("loss")
     loss = loss.get("mean") if isinstance(loss, dict) else None
     if report.get("version") != 1 or report.get("round") != number:

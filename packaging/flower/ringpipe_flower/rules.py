@@ -1,7 +1,7 @@
 """Rules of Flower 1.42 over arrays, and their state between rounds.
 
-A rule's class computes the average; this file gives it replies in a fixed order and takes care of
-what it does not: types, running statistics, tensors of integers.
+A rule's class computes the average, here in double; this file gives it replies in a fixed order
+and takes care of what it does not: types, running statistics, tensors of integers.
 """
 import numpy as np
 from flwr.app import Array, ArrayRecord, MetricRecord, RecordDict
@@ -52,12 +52,9 @@ class Rule:
     def average(self, flower, number, names, given, sites):
         if not names:
             return {}
-        if self.name == "fedavgm":
-            flower.current_arrays = record_of({name: given[name] for name in names})
-        else:
-            flower.current_arrays = {name: given[name] for name in names}
-        replies = [Reply(weight, {name: arrays[name] for name in names})
-                   for weight, arrays in sites]
+        current = wide(given, names)
+        flower.current_arrays = record_of(current) if self.name == "fedavgm" else current
+        replies = [Reply(weight, wide(arrays, names)) for weight, arrays in sites]
         arrays, _ = flower.aggregate_train(number, replies)
         return {name: arrays[name].numpy() for name in names}
 
@@ -83,6 +80,11 @@ class Rule:
             kept = {key.partition("/")[2]: array for key, array in state.items()
                     if key.startswith(part + "/")}
             setattr(self.flower, part, kept or None)
+
+
+def wide(arrays, names):
+    """In double: moments divide by small roots, which would show the rounding of the sums."""
+    return {name: arrays[name].astype(np.float64) for name in names}
 
 
 def record_of(arrays):

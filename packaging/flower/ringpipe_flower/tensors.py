@@ -14,7 +14,7 @@ def is_float(array):
 
 def cast(array):
     """Floats as float32, which a rule of Flower may have made float64; the rest as it is."""
-    return np.ascontiguousarray(array, np.float32) if is_float(array) else array
+    return np.asarray(array, np.float32, order="C") if is_float(array) else array
 
 
 def layout(arrays):
@@ -29,7 +29,8 @@ def check_finite(what, arrays):
 
 
 def write_weights(path, arrays):
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+    # Not ascontiguousarray(), which makes a list of a single number.
+    save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, path)
 
 
 def read_weights(path, order=None):
