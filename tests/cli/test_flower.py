@@ -517,25 +517,29 @@ class Whole(WithFlower):
                           "--port", self.port)
         self.wait_for("the link", self.answers, 60, process=None)
         self.assertIsNone(link.poll())
-        for i in range(2):
-            self.serve(f"node-{i}", "flower-supernode", "--insecure", "--superlink",
-                       f"127.0.0.1:{self.port}", "--port", self.port + 1 + i, "--node-config",
-                       f'site="{self.dir}/site-{i}" program="{program.RINGPIPE}"')
+        self.nodes = [self.start_node(i) for i in range(2)]
+
+    def start_node(self, i):
+        return self.serve(f"node-{i}", "flower-supernode", "--insecure", "--superlink",
+                          f"127.0.0.1:{self.port}", "--port", self.port + 1 + i, "--node-config",
+                          f'site="{self.dir}/site-{i}" program="{program.RINGPIPE}"')
 
     def answers(self):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
             return True
         return False
 
-    def flower(self, name, rounds=ROUNDS, **config):
-        """Runs to its end. Returns what was said."""
+    def start_run(self, name, rounds=ROUNDS, **config):
         given = {"name": name, "start": str(self.dir / "first/weights.safetensors"),
                  "out": str(self.dir / name), "rounds": rounds, "steps": self.STEPS, "sites": 2,
                  "wait": 240.0, **config}
         words = " ".join(f"{key}={json.dumps(value)}" for key, value in given.items())
-        out, err = self.ringpipe("run", PACKAGE, "lo", "--stream", "--run-config", words,
-                                 program="flwr", code=None, seconds=300)
-        return out + err
+        return self.start("run", PACKAGE, "lo", "--stream", "--run-config", words, program="flwr",
+                          stderr=subprocess.STDOUT)
+
+    def flower(self, name, *rounds, **config):
+        """Runs to its end. Returns what was said."""
+        return self.finish(self.start_run(name, *rounds, **config), code=None, seconds=300)[0]
 
     def weights(self, folder):
         return program.read_safetensors(self.dir / folder / "weights.safetensors")
@@ -576,7 +580,7 @@ class Whole(WithFlower):
         self.expect_near("adam", "{kind: fedadam, variant: flower, lr: 0.01}", said)
         said = self.flower("yogi", rule="fedyogi")
         self.expect_near("yogi", "{kind: fedyogi, variant: flower}", said)
-        self.flower("parts", rounds=1, rule="fedadam", lr=0.01)
+        self.flower("parts", 1, rule="fedadam", lr=0.01)
         said = self.flower("parts", rule="fedadam", lr=0.01)
         for name in ("weights.safetensors", "sites.jsonl"):
             self.assertEqual((self.dir / "parts" / name).read_bytes(),
@@ -605,19 +609,37 @@ class Whole(WithFlower):
         file = self.dir / "site-1/site.yaml"
         text = file.read_text()
         file.write_text(text.replace("sgd", "sdg"))
-        said = self.flower("f", rounds=1)
+        said = self.flower("f", 1)
         self.assertIn("sdg", said)
         self.assertIn("exit code 2", said)
         self.assertFalse((self.dir / "f/weights.safetensors").exists())
         file.write_text(text)
-        self.flower("f", rounds=1)
+        self.flower("f", 1)
         self.assertEqual(len(self.rows("f")), 3)
-        said = self.flower("f", rounds=2, steps=3)
+        said = self.flower("f", 2, steps=3)
         self.assertIn("steps: the run in", said)
-        said = self.flower("g", rounds=1, rule="krum")
+        said = self.flower("g", 1, rule="krum")
         self.assertIn("float32 from weights", said)
-        said = self.flower("h", rounds=1, sites=3, wait=2.0)
+        said = self.flower("h", 1, sites=3, wait=2.0)
         self.assertIn("2 nodes are connected after 2 s: expected 3 sites", said)
+
+
+    def test_a_node_that_is_killed(self):
+        """The run ends with an error, which Flower sends after its heartbeats are missing; with the
+        node back, the same command ends with the weights of a run without the kill."""
+        self.start_link()
+        self.flower("whole", 2)
+        process = self.start_run("k", 2)
+        self.wait_for("round 2", (self.dir / "site-1/k/round-2").exists, 120, process=process)
+        os.killpg(self.nodes[1].pid, signal.SIGKILL)
+        said, _ = self.finish(process, code=None, seconds=200)
+        self.assertIn("heartbeat", said)
+        self.assertEqual(len(self.rows("k")), 3)
+        self.start_node(1)
+        said = self.flower("k", 2)
+        for name in ("weights.safetensors", "sites.jsonl"):
+            self.assertEqual((self.dir / "k" / name).read_bytes(),
+                             (self.dir / "whole" / name).read_bytes(), said)
 
 
 class Example(WithFlower):

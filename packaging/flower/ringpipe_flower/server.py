@@ -83,7 +83,7 @@ def ask(grid, settings, kind, weights, config, known):
         if reply.has_error():
             raise Refused(f"round {config['server-round']}: node {reply.metadata.src_node_id}: "
                           f"{reply.error.reason}")
-        name = check_name("site", reply.content["about"]["site"])
+        name = check_name("site", (reply.content.get("about") or {}).get("site"))
         if name in found:
             raise Refused(f"site {name} is at two nodes: expected a site of its own for each")
         found[name] = reply
