@@ -376,13 +376,16 @@ class Rules(program.Case):
     """Client, server and Flower's own classes, without a network."""
 
     MOMENTS = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.001}
-    # Of tests/federation/test_rule.c: three sites, two weights, exact gradients.
+    # Of tests/federation/test_rule.c: three sites, two weights, exact gradients. FedAdagrad by its
+    # formula in double, with v from 0.
     WANT = (
         ("fedavg", {}, [[0.9295276781, -1.538012], [0.8695890910, -1.2488287634]]),
         ("fedavgm", {"lr": 1.0, "momentum": 0.9},
          [[0.9295276781, -1.538012], [0.8061640012, -0.8330395634], [0.6536376884, -0.1730732540]]),
         ("fedadam", MOMENTS, [[0.9349802963, -1.9273270691], [0.8581442841, -1.8431669189]]),
         ("fedyogi", MOMENTS, [[0.9124266329, -1.9021186979], [0.7926724021, -1.7702735803]]),
+        ("fedadagrad", {"lr": 0.1, "tau": 0.001},
+         [[0.901399143, -1.9002159883], [0.8400502986, -1.8326494975]]),
     )
 
     def ask(self, do, **more):
@@ -410,6 +413,19 @@ class Rules(program.Case):
                     # Running statistics are the plain mean.
                     for difference in found["statistics"]:
                         self.assertLessEqual(abs(difference), 1e-6)
+
+    def test_middle(self):
+        """The median of three sites, which is also what a trim of one at each end leaves."""
+        sites = []  # of the half's problem, in closed form
+        for a, b, steps in (((1, 0.5), (3, 0), 2), ((0.2, 2), (-1, 1), 5),
+                            ((0.6, 1), (0.5, -3), 3)):
+            sites.append([b[j] + (1 - 0.1 * a[j]) ** steps * (x - b[j])
+                          for j, x in enumerate((1, -2))])
+        want = [sorted(values)[1] for values in zip(*sites)]
+        for name, given in (("fedmedian", {}), ("fedtrimmedavg", {"trim": 0.34})):
+            found = self.ask("rounds", rule=name, settings=given, rounds=1, restored=False)
+            for a, b in zip(found["x"][0], want, strict=True):
+                self.assertLessEqual(abs(a - b), 1e-6, name)
 
     def test_guards_are_needed(self):
         """What is refused is still wrong in this version of Flower."""
