@@ -18,7 +18,12 @@ SECONDS_MAX = 1000000
 
 
 class Failed(RuntimeError):
-    """A command that ended with an error; the text has its exit code and its last messages."""
+    """A command that ended with an error, of which the text has the last messages. code: its exit
+    code; None: it did not end in time."""
+
+    def __init__(self, text, code=None):
+        super().__init__(text)
+        self.code = code
 
 
 def run(words, seconds):
@@ -34,10 +39,8 @@ def run(words, seconds):
             raise
         raise Failed(f"{words[0]} {words[1]}: not finished after {seconds:g} s") from None
     if process.returncode != 0:
-        failed = Failed(f"{words[0]} {words[1]}: exit code {process.returncode}: "
-                        f"{err.strip()[-600:]}")
-        failed.code = process.returncode
-        raise failed
+        raise Failed(f"{words[0]} {words[1]}: exit code {process.returncode}: "
+                     f"{err.strip()[-600:]}", process.returncode)
     return out
 
 
@@ -55,7 +58,7 @@ def run_twice(words, seconds):
     try:
         return run(words, seconds)
     except Failed as failed:
-        if getattr(failed, "code", None) != RING_FAILED:
+        if failed.code != RING_FAILED:
             raise
     return run(words, seconds)
 
