@@ -41,6 +41,7 @@ DOORS = {
             "package",
             "guest",
             "image",
+            "flower",
             "benches",
         ),
     ),

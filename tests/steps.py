@@ -461,6 +461,26 @@ def step_image(results):
     check(results, "image/systems", "python3", "tests/boards/systems.py")
 
 
+def step_flower(results):
+    """rings as sites of Flower, which pip installs into build/flower: the weights of `sites`,
+    failures, the example"""
+    if not compiled(results, BUILD, "ringpipe", "ringpipe-agent"):
+        return
+    folder = BUILD / "flower"
+    pip = (folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check")
+    if check(results, "flower/venv", "/usr/bin/python3", "-m", "venv", folder) and check(
+        results, "flower/install", *pip, "packaging/flower", timeout=1800
+    ):
+        check(
+            results,
+            "flower/test",
+            "python3",
+            "tests/cli/test_flower.py",
+            env={"RP_BUILD_DIR": str(BUILD), "RP_PYTHON": str(folder / "bin/python")},
+            timeout=3600,
+        )
+
+
 # The benches that say within minutes how fast the programs are; their figures are in
 # build/check.*.log.
 BENCHES = (

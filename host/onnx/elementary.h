@@ -28,6 +28,18 @@ rp_onnx_reader rp_onnx_element_steps;
  * holds for samples too. */
 rp_err rp_onnx_element_operand(const rp_onnx_visit *visit, uint32_t i, uint32_t rank,
                                uint32_t *layer, bool *done) RP_MUST_CHECK;
+/* Rows of one weight that are there many times, as BERT adds one row to all tokens. It is found by
+ * the map of the elements, so that the layers are the same whatever steps an exporter took: the
+ * whole weight, a slice of its rows, a repetition. */
+typedef struct {
+    const rp_onnx_view *whole; /* of the initialiser */
+    uint64_t row;              /* elements of one row of it */
+    uint64_t start, count;     /* elements of it that are repeated */
+    uint32_t axis;             /* the view's axes from this one on are one block */
+} rp_onnx_block;
+
+/* elementary_block.c: finds the smallest such block of whole rows, which costs budget. */
+bool rp_onnx_find_block(rp_onnx_graph *graph, const rp_onnx_view *view, rp_onnx_block *out);
 /* Writes "KEY: [1, 2, 3]". errors MEMORY */
 rp_err rp_onnx_element_list(rp_arena *arena, const char *key, const int64_t *list, uint64_t count,
                             const char **out) RP_MUST_CHECK;

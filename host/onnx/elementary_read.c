@@ -428,12 +428,56 @@ static rp_err find_shared(const rp_onnx_visit *visit, const rp_onnx_value *in,
                : RP_OK;
 }
 
+/* Emits a layer that is named after the one that it reads. */
+static rp_err emit_after(const rp_onnx_visit *visit, const char *kind, const char *keys,
+                         uint32_t *layer, bool *done) {
+    rp_onnx_layer draft;
+    rp_err err;
+    RP_TRY(rp_onnx_draft(visit, kind, *layer, &draft, "%s", keys));
+    draft.named_after = true;
+    RP_TRY(rp_onnx_emit(visit, &draft, layer, done));
+fail:
+    return err;
+}
+
+/* The layers of a block; `view`: that has it. */
+static rp_err read_block(const rp_onnx_visit *visit, const rp_onnx_value *value,
+                         const rp_onnx_view *view, const rp_onnx_block *block, uint32_t skip,
+                         uint32_t *layer, bool *done) {
+    rp_arena *arena = visit->graph->arena;
+    const uint32_t rank = view->dims.rank - skip;
+    int64_t shape[RP_ONNX_RANK_MAX];
+    const char *list;
+    char *keys;
+    rp_err err;
+    RP_TRY(rp_onnx_element_view(visit, value, block->whole, 0, layer, done));
+    if (*done && block->count < block->whole->dims.count) {
+        RP_TRY(rp_arena_printf(arena, &keys, "axis: 0, start: %" PRIu64 ", end: %" PRIu64,
+                               block->start / block->row,
+                               (block->start + block->count) / block->row));
+        RP_TRY(emit_after(visit, "slice", keys, layer, done));
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i] = i + skip < block->axis ? 1 : view->dims.dim[i + skip];
+    }
+    if (*done) {
+        RP_TRY(rp_onnx_element_reshape(visit, *layer, rank, shape, layer, done));
+    }
+    if (*done && block->count < view->dims.count) {
+        RP_TRY(rp_onnx_element_list(arena, "shape", view->dims.dim + skip, rank, &list));
+        RP_TRY(emit_after(visit, "expand", list, layer, done));
+    }
+fail:
+    return err;
+}
+
 /* An operand without a batch; its first axis is dropped if it stands where the batch is. */
 static rp_err read_shared(const rp_onnx_visit *visit, const rp_onnx_value *in, uint32_t rank,
                           uint32_t *layer, bool *done) {
     const rp_onnx_dims *dims = &in->view->dims;
     const uint32_t skip = dims->rank == rank ? 1 : 0;
     const rp_onnx_view *view = in->view;
+    rp_onnx_block block;
     rp_err err = RP_OK;
     if (skip > 0 && dims->dim[0] != 1) {
         RP_TRY(find_shared(visit, in, &view));
@@ -441,8 +485,14 @@ static rp_err read_shared(const rp_onnx_visit *visit, const rp_onnx_value *in, u
     if (!view) {
         return rp_onnx_refuse(visit, "it has a constant that differs between samples");
     }
-    RP_TRY(in->state == RP_ONNX_CONST ? read_still(visit, in, view, skip, layer, done)
-                                      : rp_onnx_element_view(visit, in, view, skip, layer, done));
+    if (in->state == RP_ONNX_CONST) {
+        return read_still(visit, in, view, skip, layer, done);
+    }
+    if (rp_onnx_find_block(visit->graph, view, &block) && block.axis >= skip &&
+        view->dims.rank > skip) {
+        return read_block(visit, in, view, &block, skip, layer, done);
+    }
+    RP_TRY(rp_onnx_element_view(visit, in, view, skip, layer, done));
 fail:
     return err;
 }

@@ -49,12 +49,13 @@ typedef struct {
     uint32_t from_count, param_count;
     uint32_t from[RP_LAYER_INPUTS_MAX];
     rp_onnx_param param[RP_LAYER_PARAMS_MAX];
-    rp_shape out;    /* of one sample */
-    bool ids;        /* its output is token ids */
-    uint32_t node;   /* the last of the nodes that it stands for; RP_ONNX_NONE for an input */
-    bool live;       /* the output depends on it */
-    bool frozen;     /* the user wants it not to be trained */
-    bool elementary; /* its kind is that of one operator, for want of a pattern */
+    rp_shape out;     /* of one sample */
+    bool ids;         /* its output is token ids */
+    uint32_t node;    /* the last of the nodes that it stands for; RP_ONNX_NONE for an input */
+    bool live;        /* the output depends on it */
+    bool frozen;      /* the user wants it not to be trained */
+    bool elementary;  /* its kind is that of one operator, for want of a pattern */
+    bool named_after; /* its name begins with that of the layer that it reads */
 } rp_onnx_layer;
 
 /* When a node becomes the layer of its operator: never, if it is no other layer, or always. */

@@ -51,6 +51,10 @@ static rp_err emit_with_param(const rp_onnx_visit *visit, const char *kind, cons
     rp_onnx_layer draft;
     uint32_t from;
     rp_err err;
+    *done = false;
+    if (rp_onnx_view_repeats(view)) { /* the layer would train each copy by itself */
+        return RP_OK;
+    }
     RP_TRY(rp_onnx_read_input(visit, i, &from, done));
     if (*done) {
         RP_TRY(rp_onnx_draft(visit, kind, from, &draft, "%s", keys));

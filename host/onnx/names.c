@@ -181,7 +181,7 @@ static bool is_only_one(const naming *n, uint32_t layer) {
     const size_t length = strlen(path);
     for (uint32_t i = 0; i < n->graph->layer_count; i++) {
         const rp_onnx_layer *other = &n->graph->layer[i];
-        if (i == layer || !other->live || !other->kind) {
+        if (i == layer || !other->live || !other->kind || other->named_after) {
             continue;
         }
         const char *name =
@@ -241,7 +241,9 @@ static void propose_name(const naming *n, uint32_t index, char out[PATH_ROOM]) {
     const rp_onnx_layer *layer = &n->graph->layer[index];
     const char *path = n->path[index];
     size_t length = layer->param_count > 0 ? shared_length(layer) : 0;
-    if (path[0] && has_tied_only(n, layer)) {
+    if (layer->named_after) {
+        (void)snprintf(out, PATH_ROOM, "%s.%s", n->graph->layer[layer->from[0]].name, layer->kind);
+    } else if (path[0] && has_tied_only(n, layer)) {
         (void)snprintf(out, PATH_ROOM, "%s", path);
     } else if (length > 0) {
         length = length < PATH_ROOM ? length : PATH_ROOM - 1;

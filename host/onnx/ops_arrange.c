@@ -461,7 +461,24 @@ fail:
     return err;
 }
 
-/* One row, or rows that follow each other at one distance, however the index is arranged. */
+/* Shape of a Gather from `in`: the axis becomes those of the index, or 1 for each of them. False:
+ * it is too large. */
+static bool find_gather_dims(const rp_onnx_dims *in, uint32_t axis, const rp_onnx_dims *index,
+                             bool ones, rp_onnx_dims *out) {
+    rp_onnx_dims dims = {0};
+    for (uint32_t i = 0; i < in->rank; i++) {
+        for (uint32_t k = 0; i == axis && k < index->rank; k++) {
+            dims.dim[dims.rank++] = ones ? 1 : index->dim[k];
+        }
+        if (i != axis) {
+            dims.dim[dims.rank++] = in->dim[i];
+        }
+    }
+    return rp_onnx_dims_of(dims.rank, dims.dim, out);
+}
+
+/* One row, maybe many times, or rows that follow each other at one distance, however the index is
+ * arranged. */
 rp_err rp_onnx_arrange_gather(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);
     int64_t axis = rp_onnx_int(visit->node, "axis", 0);
@@ -469,7 +486,6 @@ rp_err rp_onnx_arrange_gather(const rp_onnx_visit *visit, bool *done) {
     const int64_t *rows;
     uint64_t count;
     const rp_onnx_view *view = NULL;
-    rp_onnx_dims dims = {0};
     rp_err err;
     *done = false;
     RP_TRY(rp_onnx_const_ints(visit, 1, &rows, &count));
@@ -489,20 +505,20 @@ rp_err rp_onnx_arrange_gather(const rp_onnx_visit *visit, bool *done) {
             return RP_OK;
         }
     }
-    RP_TRY(rp_onnx_view_slice(visit->graph->arena, in->view, (uint32_t)axis, first, step,
-                              (int64_t)count, &view));
-    for (uint32_t i = 0; view && i < view->dims.rank;
-         i++) { /* the axis becomes those of the index */
-        for (uint32_t k = 0; i == axis && k < index->view->dims.rank; k++) {
-            dims.dim[dims.rank++] = index->view->dims.dim[k];
-        }
-        if (i != axis) {
-            dims.dim[dims.rank++] = view->dims.dim[i];
-        }
+    const bool repeats = step == 0;
+    rp_onnx_dims dims;
+    rp_onnx_dims all;
+    if (!find_gather_dims(&in->view->dims, (uint32_t)axis, &index->view->dims, repeats, &dims) ||
+        !find_gather_dims(&in->view->dims, (uint32_t)axis, &index->view->dims, false, &all)) {
+        return RP_OK;
     }
+    RP_TRY(rp_onnx_view_slice(visit->graph->arena, in->view, (uint32_t)axis, first,
+                              repeats ? 1 : step, repeats ? 1 : (int64_t)count, &view));
     if (view) {
-        dims.count = view->dims.count;
         RP_TRY(rp_onnx_view_reshape(visit->graph->arena, view, &dims, &view));
+    }
+    if (view && repeats) {
+        RP_TRY(rp_onnx_view_expand(visit->graph->arena, view, &all, &view));
     }
     RP_TRY(give(visit, 0, in, view, done));
 fail:

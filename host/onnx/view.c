@@ -270,6 +270,13 @@ uint32_t rp_onnx_view_only_leaf(const rp_onnx_view *view) {
     return view->op == RP_ONNX_LEAF ? view->leaf : RP_ONNX_NONE;
 }
 
+bool rp_onnx_view_repeats(const rp_onnx_view *view) {
+    while (view->op != RP_ONNX_EXPAND && view->op != RP_ONNX_LEAF && view->in_count == 1) {
+        view = view->in[0];
+    }
+    return view->op == RP_ONNX_EXPAND;
+}
+
 bool rp_onnx_view_is_whole(const rp_onnx_view *view, uint64_t count) {
     if (count == 0 || view->dims.count != count) {
         return false;

@@ -69,6 +69,8 @@ rp_onnx_source rp_onnx_view_source(const rp_onnx_view *view, uint64_t index);
 
 /* The only leaf of a view; RP_ONNX_NONE: it has several. */
 uint32_t rp_onnx_view_only_leaf(const rp_onnx_view *view);
+/* Whether the chain has an Expand, so that an element of a leaf may be there several times. */
+bool rp_onnx_view_repeats(const rp_onnx_view *view);
 /* Whether all elements are those of one leaf of `count` elements, in order. */
 bool rp_onnx_view_is_whole(const rp_onnx_view *view, uint64_t count);
 

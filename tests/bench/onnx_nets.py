@@ -261,6 +261,22 @@ class Encoder(nn.Module):
         return self.out(x.mean(1 if self.batch_first else 0))
 
 
+class Typed(nn.Module):
+    """How BERT begins: words, the type of their sentence, places, a norm. `whole`: a row of types
+    for each sample, as BERT writes it."""
+
+    def __init__(self, whole=True):
+        super().__init__()
+        self.whole = whole
+        self.words, self.types, self.places = (nn.Embedding(n, 16) for n in (50, 2, 12))
+        self.norm, self.out = nn.LayerNorm(16), nn.Linear(16, 3)
+
+    def forward(self, ids):
+        types = torch.zeros(ids.shape if self.whole else (1, ids.shape[1]), dtype=torch.long)
+        x = self.words(ids) + self.types(types) + self.places(torch.arange(ids.shape[1]))
+        return self.out(self.norm(x).mean(1))
+
+
 class Seq2Seq(nn.Module):
     """nn.Transformer."""
 
@@ -359,6 +375,8 @@ NETS = {
     "encoder": lambda: (Encoder(True), (tokens(50, 9),)),
     "encoder-time-first": lambda: (Encoder(False), (tokens(50, 9),)),
     "encoder-padded": lambda: (Encoder(True, True), (tokens(50, 9, True),)),
+    "typed": lambda: (Typed(), (tokens(50, 9),)),
+    "typed-once": lambda: (Typed(False), (tokens(50, 9),)),
     "seq2seq": lambda: (Seq2Seq(), (tokens(50, 9), tokens(50, 7))),
     "translator": lambda: (Translator(), (tokens(50, 9), tokens(50, 7))),
     "unet": lambda: image(16, UNet()),

@@ -654,9 +654,12 @@ cut: auto
                            npz.read_safetensors(self.dir / "run/weights.safetensors"))
 
 
-@unittest.skipUnless(TORCH, "no Python here has torch (python3-torch)")
-class Signals(Steps):
-    """Nets with convolutions and pools over [N, C, L], by both exporters of PyTorch."""
+NO_TORCH = "no Python here has torch (python3-torch)"
+NO_DYNAMO = "no Python here has torch and onnxscript: RP_PYTHON names one"
+
+
+class Exporters(Steps):
+    """Nets that PyTorch exports now, there and back."""
 
     def run_net(self, python, net, form, opset):
         found = subprocess.run(
@@ -665,7 +668,7 @@ class Signals(Steps):
             capture_output=True, text=True, timeout=patient(300), check=False)
         self.assertEqual(found.returncode, 0, found.stderr)
         self.train("case", self.dir)
-        self.go_and_return()
+        return self.go_and_return()
 
     def go_and_return(self):
         """An import of the export is the same model file, with the trained weights."""
@@ -677,7 +680,16 @@ class Signals(Steps):
         self.assertEqual(*texts)
         trained = npz.read_safetensors(self.dir / "run/weights.safetensors")
         self.assertEqual(npz.read_safetensors(self.dir / "back.safetensors"), trained)
-        self.assertTrue(any(len(shape) == 3 for shape, _ in trained.values()), list(trained))
+        return {name: shape for name, (shape, _) in trained.items()}
+
+
+@unittest.skipUnless(TORCH, NO_TORCH)
+class Signals(Exporters):
+    """Convolutions and pools over [N, C, L], by both exporters."""
+
+    def run_net(self, *words):
+        shapes = super().run_net(*words)
+        self.assertTrue(any(len(shape) == 3 for shape in shapes.values()), shapes)
 
     def test_signal(self):
         self.run_net(TORCH, "signal", "script", 13)
@@ -685,13 +697,31 @@ class Signals(Steps):
     def test_text(self):
         self.run_net(TORCH, "text-cnn", "script", 17)
 
-    @unittest.skipUnless(DYNAMO, "no Python here has torch and onnxscript: RP_PYTHON names one")
+    @unittest.skipUnless(DYNAMO, NO_DYNAMO)
     def test_signal_by_dynamo(self):
         self.run_net(DYNAMO, "signal", "dynamo", 20)
 
-    @unittest.skipUnless(DYNAMO, "no Python here has torch and onnxscript: RP_PYTHON names one")
+    @unittest.skipUnless(DYNAMO, NO_DYNAMO)
     def test_text_by_dynamo(self):
         self.run_net(DYNAMO, "text-cnn", "dynamo", 23)
+
+
+@unittest.skipUnless(TORCH, NO_TORCH)
+class Types(Exporters):
+    """One row of a table is added to all tokens: the table is trained, and keeps its shape."""
+
+    def run_net(self, *words):
+        self.assertEqual(super().run_net(*words)["types.weight"], [2, 16])
+
+    def test_script(self):
+        self.run_net(TORCH, "typed", "script", 17)
+
+    def test_once(self):
+        self.run_net(TORCH, "typed-once", "script", 17)
+
+    @unittest.skipUnless(DYNAMO, NO_DYNAMO)
+    def test_dynamo(self):
+        self.run_net(DYNAMO, "typed", "dynamo", 20)
 
 
 @unittest.skipUnless(REFERENCE.is_dir(), f"no reference nets next to the project ({REFERENCE})")
@@ -736,7 +766,7 @@ load_tests = few_when_short(
     "Small.test_damaged_files", "Small.test_elementary", "External.test_refusals",
     "Unfused.test_block", "Reference.test_gpt_mini", "Options.test_tied",
     "Check.test_equal_outputs", "Check.test_other_outputs", "Check.test_damaged_files",
-    "Exported.test_a_net_with_norms_and_dropout", "Signals.test_signal",
+    "Exported.test_a_net_with_norms_and_dropout", "Signals.test_signal", "Types.test_script",
     sanitized=("Small.test_json", "Small.test_shapes", "Options.test_names"))
 
 if __name__ == "__main__":

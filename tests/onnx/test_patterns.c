@@ -212,6 +212,25 @@ static void positions_by_an_index(void **state) {
                   "  - {name: p, kind: position, length: 9}\n");
 }
 
+/* One row of a table for all tokens, as BERT adds the type of its sentence: the table stays whole,
+ * and its row is not a weight for each token. */
+static void one_row_for_all_tokens(void **state) {
+    (void)state;
+    const bytes ids =
+        tensor("ids", 7, 2, (const int64_t[]){1, 6}, (const int64_t[]){1, 1, 1, 1, 1, 1});
+    put_part(&graph, GRAPH_INITIALISER, &ids);
+    add_tensor("p.weight", 2, (const int64_t[]){2, 4});
+    add_node("Gather", "p.weight ids", "p");
+    add_node("Add", "x p", "y");
+    add_ends(1, 3, sequence, "y");
+    expect_layers("input: [6, 4]\n"
+                  "layers:\n"
+                  "  - {name: p, kind: parameter, shape: [2, 4]}\n"
+                  "  - {name: p.slice, kind: slice, axis: 0, start: 1, end: 2}\n"
+                  "  - {name: p.slice.expand, kind: expand, shape: [6, 4]}\n"
+                  "  - {name: y, kind: add, from: [data, p.slice.expand]}\n");
+}
+
 /* Scores of tokens with each other, whose mask is computed from the ids. */
 static void add_padded_attention(int64_t padding) {
     const bytes id = tensor("id", 7, 0, NULL, &padding);
@@ -503,6 +522,7 @@ int main(void) {
         cmocka_unit_test_setup(zeros_before_a_convolution, begin),
         cmocka_unit_test_setup(time_first, begin),
         cmocka_unit_test_setup(positions_by_an_index, begin),
+        cmocka_unit_test_setup(one_row_for_all_tokens, begin),
         cmocka_unit_test_setup(masks_hide_ids, begin),
         cmocka_unit_test_setup(masks_of_queries_are_layers, begin),
         cmocka_unit_test_setup(biases_are_no_masks, begin),
