@@ -1,7 +1,7 @@
 /* How a federated run has its sites train and its centre scored. The run decides which work starts
  * and when, and reads results from files. An engine does the work: as child processes
- * (processes.c), or on a virtual clock (host/sim). A running piece of work is an rp_child whose
- * `pid` is the engine's number of it, above 0. */
+ * (processes.c), or on a virtual clock (host/simsites). A running piece of work is an rp_child
+ * whose `pid` is the engine's number of it, above 0. */
 #ifndef RP_FEDERATION_ENGINE_H
 #define RP_FEDERATION_ENGINE_H
 
@@ -9,8 +9,8 @@
 #include "run/runfile.h"
 
 /* A round of a site. The engine writes weights.safetensors, or the update that the options ask
- * for, and then round.json to `out`, as
- * ringpipe-round(1) says, and ends with an exit code of this verb. */
+ * for, and then round.json to `out`, as ringpipe-round(1) says, and ends with an exit code of this
+ * verb. */
 typedef struct {
     uint32_t site; /* in the split file */
     const char *name;
