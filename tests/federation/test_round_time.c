@@ -78,10 +78,10 @@ static void nothing_is_known(void **state) {
 
 static void lines_and_steps_are_known(void **state) {
     /* One microbatch a step: both boards have their ops one after the other. */
+    static const char link[] = "ring.link={hops: [{from: host, rate_mbit: 8, delay_ms: 5}, "
+                               "{to: host, rate_mbit: 1, delay_ms: 7}]}";
     static const char *const set[] = {"ring.throttle={forward_ms: 10, backward_ms: 30}",
-                                      "train.microbatch=16",
-                                      "ring.link={hops: [{from: host, rate_mbit: 8, delay_ms: 5}, "
-                                      "{to: host, rate_mbit: 1, delay_ms: 7}]}"};
+                                      "train.microbatch=16", link};
     const rp_round_costs costs = {.profile = NULL};
     rp_round_time *time;
     rp_round_forecast forecast;
