@@ -14,11 +14,14 @@
 #define TRAINING (IN(TRAIN) | IN(DRAIN))
 #define SENDING (IN(SAVE) | IN(RESCUE))
 #define PASSES (IN(EVALUATE) | IN(STATISTICS))
+/* Reports of a segment that was given up: by a controller that has died, or because of a fault that
+ * the board has not heard of yet, such as one that was suspended meanwhile. */
+#define OUTDATED (IN(ADOPT) | IN(HELLO))
 
 static const struct {
     rp_kind kind;
     uint32_t taken;
-    uint32_t ignored; /* sent to a controller that has died, or only there to time acks */
+    uint32_t ignored; /* outdated, or only there to time acks */
 } accepted[] = {
     {RP_KIND_HELLO, ANYWHERE, 0},
     {RP_KIND_FAULT, ANYWHERE, 0},
@@ -27,14 +30,14 @@ static const struct {
     {RP_KIND_TRIAL_DONE, ANYWHERE, 0},
     {RP_KIND_TRIAL_BYTES, 0, ANYWHERE},
     {RP_KIND_READY, IN(ASSIGN), 0},
-    {RP_KIND_STEP_DONE, TRAINING, IN(ADOPT)},
-    {RP_KIND_NORMS, TRAINING, IN(ADOPT)},
-    {RP_KIND_PREDICTION_ERROR, TRAINING, IN(ADOPT)},
-    {RP_KIND_SKIPPED, TRAINING, IN(ADOPT)},
-    {RP_KIND_EVALUATE_DONE, IN(EVALUATE), IN(ADOPT)},
-    {RP_KIND_WAITING, TRAINING | PASSES, IN(ADOPT)},
-    {RP_KIND_TRACE, TRAINING | PASSES, IN(ADOPT)},
-    {RP_KIND_FINISHED, TRAINING | PASSES, IN(ADOPT)},
+    {RP_KIND_STEP_DONE, TRAINING, OUTDATED},
+    {RP_KIND_NORMS, TRAINING, OUTDATED},
+    {RP_KIND_PREDICTION_ERROR, TRAINING, OUTDATED},
+    {RP_KIND_SKIPPED, TRAINING, OUTDATED},
+    {RP_KIND_EVALUATE_DONE, IN(EVALUATE), OUTDATED},
+    {RP_KIND_WAITING, TRAINING | PASSES, OUTDATED},
+    {RP_KIND_TRACE, TRAINING | PASSES, OUTDATED},
+    {RP_KIND_FINISHED, TRAINING | PASSES, OUTDATED},
     {RP_KIND_COPIED, ANYWHERE, 0},
     {RP_KIND_TENSOR, SENDING, 0},
     {RP_KIND_IN_FLIGHT, SENDING, 0},

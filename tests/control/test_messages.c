@@ -8,8 +8,10 @@
 /* What a state takes, kind by kind; HELLO, FAULT and COPIED everywhere. */
 static bool is_taken(rp_control_state_id state, rp_kind kind) {
     const bool adopts = state == RP_CONTROL_ADOPT; /* boards at work for a host that has died */
-    const bool trains = state == RP_CONTROL_TRAIN || state == RP_CONTROL_DRAIN || adopts;
-    const bool passes = state == RP_CONTROL_EVALUATE || state == RP_CONTROL_STATISTICS || adopts;
+    /* or for a segment that the controller has given up */
+    const bool late = adopts || state == RP_CONTROL_HELLO;
+    const bool trains = state == RP_CONTROL_TRAIN || state == RP_CONTROL_DRAIN || late;
+    const bool passes = state == RP_CONTROL_EVALUATE || state == RP_CONTROL_STATISTICS || late;
     switch (kind) {
     case RP_KIND_HELLO:
     case RP_KIND_FAULT:
@@ -33,7 +35,7 @@ static bool is_taken(rp_control_state_id state, rp_kind kind) {
     case RP_KIND_SKIPPED:
         return trains;
     case RP_KIND_EVALUATE_DONE:
-        return state == RP_CONTROL_EVALUATE || adopts;
+        return state == RP_CONTROL_EVALUATE || late;
     case RP_KIND_HELD:
         return adopts;
     case RP_KIND_TRACE:
@@ -156,6 +158,21 @@ static void an_older_term_is_dropped(void **state) {
     expect_err(ring_end(&ring, 100), RP_ERR_PEER);
     assert_non_null(strstr(ring.fault.text, "controller has taken over the run"));
     ring_close(&ring);
+}
+
+/* A board that was suspended may not know yet that its segment was given up. */
+static void late_reports_do_no_harm(void **state) {
+    (void)state;
+    static const rp_kind kinds[] = {RP_KIND_STEP_DONE, RP_KIND_TRACE, RP_KIND_WAITING,
+                                    RP_KIND_FINISHED};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        open_ring(NULL);
+        assert_true(ring_reach(&ring, RP_CONTROL_HELLO));
+        send_kind(&ring.board[0], kinds[i]);
+        expect_ok(ring_end(&ring, 200));
+        assert_string_equal(ring.trail, good_run);
+        ring_close(&ring);
+    }
 }
 
 /* A board may speak more than we do, and not all else: then both are named, and who is older. */
@@ -525,6 +542,7 @@ int main(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(a_message_that_comes_twice_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_term_is_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(late_reports_do_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_of_the_wire_must_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_must_read_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
