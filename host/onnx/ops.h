@@ -19,7 +19,8 @@ typedef struct {
 
 /* NULL: no operator with this name is known. */
 const rp_onnx_op *rp_onnx_op_find(const char *name);
-/* The same for a node, which may be of another domain or contain a graph: NULL then. */
+/* The operator of a node. NULL: it is unknown or of another domain, or the node contains a graph.
+ */
 const rp_onnx_op *rp_onnx_op_of(const rp_onnx_node *node);
 /* Whether inputs up to inputs_min exist, and at most inputs_max. */
 bool rp_onnx_has_inputs(const rp_onnx_node *node, const rp_onnx_op *op);

@@ -22,8 +22,8 @@ static rp_err refuse_rule(const rp_node *node) {
         const char *name, *why;
     } missing[] = {
         {"gossip", "sites do not exchange weights with each other"},
-        {"scaffold", "it changes how a site trains, not how weights are averaged"},
-        {"fedprox", "it changes how a site trains, not how weights are averaged"},
+        {"scaffold", "use {kind: fedavg, weights: equal} and sites.drift: true"},
+        {"fedprox", "use fedavg and train.anchor"},
         {"fedadagrad", "use fedadam or fedyogi"},
         {"diloco", "use {kind: fedavgm, lr: 0.7, momentum: 0.9, nesterov: true, weights: equal}"},
         {"krum", "use median or trimmed-mean"},
@@ -32,7 +32,7 @@ static rp_err refuse_rule(const rp_node *node) {
     const char *text = rp_node_is_scalar(node) ? rp_node_text(node) : "";
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
         if (strcmp(text, missing[i].name) == 0) {
-            return rp_node_fail(node, "'%s' is not implemented: %s", text, missing[i].why);
+            return rp_node_fail(node, "'%s' is not a rule here: %s", text, missing[i].why);
         }
     }
     return RP_OK;
