@@ -14,10 +14,10 @@
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* A site of an elastic run goes on from weights of its own, once it has some. */
+/* With some rules a site goes on from weights of its own, once it has some. */
 static const char *weights_of(const rp_federation *f, const rp_site *site) {
-    return f->keys.rule.kind == RP_RULE_ELASTIC && access(site->own, F_OK) == 0 ? site->own
-                                                                                : f->center;
+    return rp_rule_moves_sites(f->keys.rule.kind) && access(site->own, F_OK) == 0 ? site->own
+                                                                                  : f->center;
 }
 
 rp_err rp_member_start(const rp_federation *f, rp_site *site) {

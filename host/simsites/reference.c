@@ -176,11 +176,11 @@ static void apply_rule(reference *r, uint32_t count, uint64_t update) {
 /* Weights are stored as f32. */
 static void store_round(reference *r, const rp_sim_round *round) {
     const uint32_t values = r->subject->standin.values;
-    const bool elastic = r->subject->run.federated.rule.kind == RP_RULE_ELASTIC;
+    const bool moves = rp_rule_moves_sites(r->subject->run.federated.rule.kind);
     for (uint32_t j = 0; j < values; j++) {
         r->x[j] = (float)r->next[j];
     }
-    for (uint32_t i = 0; elastic && i < round->count; i++) {
+    for (uint32_t i = 0; moves && i < round->count; i++) {
         float *own = own_of(r, round->member[i]);
         for (uint32_t j = 0; j < values; j++) {
             own[j] = (float)r->moved[i][j];

@@ -81,6 +81,16 @@ class Simulated(program.Case):
         out, _ = self.ringpipe("sim", run, "--faults", faults)
         self.assertRegex(out, r"missed rounds: site-1 [12] late, 0 failed")
 
+    def test_gossip(self):
+        """A rule that only the simulation has."""
+        run = self.split(4, "rounds: 4, steps: 4, rule: gossip")
+        out, _ = self.ringpipe("sim", run, "--faults", "all", "--seeds", "1..4", "--format", "json")
+        tally = json.loads(out)
+        self.assertEqual((tally["runs"], tally["hung"], tally["wrong"]), (4, 0, 0))
+        for words in (("--out", "x"), ("--dry-run",)):
+            self.assertIn("gossip is simulated only", self.refused("train", run, *words))
+        self.assertFalse((self.dir / "x").exists())
+
     def test_refused(self):
         run = self.split(3, "rounds: 4, steps: 4")
         self.run_file("faults:\n  - {kind: loss, from: 0, to: 1, at_s: 0, amount: 0.1}\n", "l.yaml")

@@ -533,7 +533,7 @@ class Sites(program.Case):
 
     def test_wrong_inputs(self):
         wrong = {
-            "sites.rule=gossip": "'gossip' is not a rule here: sites do not exchange weights",
+            "sites.rule=gossip": "gossip is simulated only",
             "sites.rule={kind: fedavgm, lr: 0}": "above 0",
             "sites.rule={kind: fedavg, momentum: 0.9}": "momentum",
             "sites.rule={kind: trimmed-mean, trim: 0.5}": "below 0.5",

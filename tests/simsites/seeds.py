@@ -43,7 +43,8 @@ TRACE = {"site-0": {"active": [0], "inactive": [100], "finish_time": 100},
          "site-1": {"active": [0, 50], "inactive": [30, 100], "finish_time": 100},
          "site-2": {"active": [0], "inactive": [70], "finish_time": 100}}
 # Options of `sites`. Without `take` every case has the same centre with and without faults.
-CASES = ("rule: fedavg", "rule: fedavg, at_once: 3", "rule: {kind: fedavgm, nesterov: true}",
+CASES = ("rule: fedavg", "rule: gossip, at_once: 3, take: {least: 2, wait: 5}",
+         "rule: fedavg, at_once: 3", "rule: {kind: fedavgm, nesterov: true}",
          "rule: {kind: fedadam, variant: flower}, count: 2", "rule: fednova, epochs: 1, at_once: 2",
          "rule: elastic, at_once: 3", "rule: elastic, count: 2",
          "rule: median, availability: {trace: trace.json, seconds: 10}",
