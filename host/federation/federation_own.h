@@ -46,11 +46,13 @@ typedef struct {
     char *own, *next_own; /* elastic: weights from which it goes on */
     rp_site_condition condition;
     rp_child child;
-    uint64_t trains;  /* round of the child */
-    int64_t start_ns; /* time of the next start, while it rests */
-    uint32_t tries;   /* failures in this round */
-    int exit_code;    /* of its last end */
-    bool sent;        /* it was given the weights of this round */
+    int64_t began_ns;               /* start of the child */
+    char waits[RP_FEDERATION_NOTE]; /* boards that were last named; "": none in this round */
+    uint64_t trains;                /* round of the child */
+    int64_t start_ns;               /* time of the next start, while it rests */
+    uint32_t tries;                 /* failures in this round */
+    int exit_code;                  /* of its last end */
+    bool sent;                      /* it was given the weights of this round */
     rp_site_answer answer;
 
     /* sums over the closed rounds, stored in federation.json */
@@ -117,6 +119,7 @@ struct rp_federation {
     rp_child scorer;
     bool log_failed;
     int64_t shown_ns;
+    int64_t looked_ns; /* when boards of sites were last looked at */
     rp_now_file *now_file;
     rp_now_site *now_site; /* [sites] scratch */
     int64_t now_file_ns;   /* when it was last written; 0: not yet */
@@ -171,6 +174,10 @@ RP_MUST_CHECK static inline rp_err rp_federation_enter(const rp_federation *f,
                                                        rp_federation_at state) {
     return f->engine.kind->enter ? f->engine.kind->enter(f->engine.context, state) : RP_OK;
 }
+
+/* site_boards.c: logs the boards for which rings of sites wait, at most twice a second. errors IO
+ */
+rp_err rp_federation_watch_boards(rp_federation *f) RP_MUST_CHECK;
 
 /* federation_round.c: begins, watches and closes rounds. */
 rp_err rp_federation_step_round(rp_federation *f) RP_MUST_CHECK;

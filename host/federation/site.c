@@ -38,6 +38,7 @@ rp_err rp_member_start(const rp_federation *f, rp_site *site) {
                                   .epochs = f->keys.epochs};
     const rp_err err = f->engine.kind->start_round(f->engine.context, &site->child, &order);
     site->condition = err == RP_OK ? RP_SITE_TRAINS : site->condition;
+    site->began_ns = f->now_ns;
     site->sent = site->sent || err == RP_OK;
     site->trains = number;
     return err;

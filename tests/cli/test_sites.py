@@ -10,6 +10,7 @@ import time
 import unittest
 
 import program
+import test_lost_boards
 
 RUN = """\
 model: mlp
@@ -635,6 +636,39 @@ class Sites(program.Case):
         said, _ = self.ringpipe("train", "glyphs.yaml", "--set", "sites.split=four.json", "--out",
                                 "e", *self.sets(rounds=2), seconds=200)
         self.assertIn("finished: 4 sites, 2 rounds", said)
+
+
+class Boards(test_lost_boards.Roster):
+    """A site whose ring has boards of a roster."""
+
+    def test_board_away(self):
+        """A board of a site's ring that is away is named while the ring still waits for it."""
+        whole = self.run_file(RUN[:RUN.index("sites:")], "whole.yaml")
+        self.ringpipe("data", "split", whole, "--sites", "3", "--by", "iid", "--out", "split.json")
+        self.run_file(RUN[:RUN.index("sites:")].replace("boards: 2", "roster: lab.yaml") +
+                      "keys: controller\n", "ring.yaml")
+        agent, address = self.boards["two"]
+        agent.kill()
+        agent.communicate()
+        process = self.start("train", self.run_file(RUN), "--out", "a", "--set",
+                             "train.eval_epochs=0", "--set", "sites.files={site-1: ring.yaml}",
+                             "--set", "sites.rounds=1")
+
+        def events(name):
+            lines = (self.dir / "a/log.jsonl").read_text().splitlines(keepends=True)
+            found = [json.loads(line) for line in lines if line.endswith("\n")]
+            return [line for line in found if line.get("event") == name]
+
+        self.wait_for("the log", (self.dir / "a/log.jsonl").exists, 60, process)
+        waiting = self.wait_for("its name", lambda: events("waiting"), 60, process)
+        self.assertEqual((waiting[0]["site"], waiting[0]["round"]), ("site-1", 1))
+        self.assertIn("two", waiting[0]["boards"])
+        self.assertEqual(events("away"), [])  # the ring of the site has not given up
+        self.agent("two", "--name", "two", listen=address)
+        _, err = self.finish(process, seconds=200)
+        self.assertIn("site site-1: its ring waits for", err)
+        self.assertEqual(json.loads((self.dir / "a/summary.json").read_text())["status"],
+                         "finished")
 
 
 def expand(items):
