@@ -204,7 +204,7 @@ void rp_federation_log_score(rp_federation *f);
 /* federation_round.c: whether the centre of the last closed round is to be evaluated. */
 bool rp_federation_is_to_be_scored(const rp_federation *f);
 
-/* federation_now.c: writes now.json, at most once a second. _end: for the last time.
+/* federation_now.c: writes now.json of a real run, at most once a second. _end: for the last time.
  * errors of _begin: MEMORY */
 rp_err rp_federation_begin_now(rp_federation *f) RP_MUST_CHECK;
 void rp_federation_write_now(rp_federation *f);

@@ -54,6 +54,7 @@ class Simulated(program.Case):
         self.assertIn("fault: ", said[0])
         self.ringpipe("sim", run, "--out", "calm", "--quiet")
         self.ringpipe("sim", run, "--out", "faults", "--quiet", "--faults", "all", "--seed", "5")
+        self.assertFalse((self.dir / "calm/now.json").exists())
         for name in ("center.safetensors", "weights.safetensors"):
             self.assertEqual((self.dir / "calm" / name).read_bytes(),
                              (self.dir / "faults" / name).read_bytes())
