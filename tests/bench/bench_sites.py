@@ -93,7 +93,7 @@ def arrays_of(data, name):
 
 
 class Boards:
-    """An agent for each site, and one for the centre: kernels are loaded once, not in each round."""
+    """An agent for each site and one for the centre, so that kernels are loaded once."""
 
     def __init__(self, program, folder, port):
         self.program, self.folder, self.port = Path(program).resolve(), folder, port
