@@ -14,7 +14,7 @@ one thread each, on the ports from --port on.
   steps of 32 samples a round; lenet for Fashion-MNIST, cnn-small for CIFAR-10.
 - Each rule's rates are the best of a few after half of the rounds, by the mean accuracy of the
   sites' validation parts, with seed 101, on the split dirichlet:0.5; they hold for all splits.
-- A run's cells: rounds until the centre reaches the goal on the test part, MB to and from all sites
+- A run's cells: rounds until the centre reaches the goal on the test part, MB from and to all sites
   until then, seconds of these rounds on two kinds of lines, final accuracy, and accuracy of the
   worst tenth of the sites' validation parts.
 - Seconds are those of `ringpipe train --dry-run`, for boards of 5 GFLOP/s: a round's slowest site.
@@ -69,6 +69,8 @@ RULES = {
                  "sites.optimizer": "keep", "optimizer": "{kind: adamw, lr: 0.001}"})
                for rate in (0.3, 0.7)],
     "elastic": local("elastic"),
+    "int8": local("fedavg", **{"sites.delta": "{codec: int8}"}),
+    "topk": local("fedavg", **{"sites.delta": "{codec: topk}"}),
 }
 
 
@@ -169,7 +171,7 @@ class Set:
             names = [site["name"] for site in json.loads(split.read_text())["sites"]]
             (self.folder / "trace.json").write_text(json.dumps(draw_trace(names)))
         # Boards at home, for the seconds of a round.
-        (self.folder / "plan.yaml").write_text(whole.read_text() + self.sites_text())
+        (self.folder / "plan.yaml").write_text(whole.read_text() + self.sites_text(SITES))
 
     def run_text(self, optimizer, seed=1, more=""):
         return f"""\
@@ -183,13 +185,13 @@ cut: []
 record: {{trace_mib: 0}}
 """
 
-    def sites_text(self):
+    def sites_text(self, at_once):
         return f"""\
 sites:
   split: {self.folder}/split.json
   rounds: {self.rounds}
   steps: {STEPS}
-  at_once: {AT_ONCE}
+  at_once: {at_once}
   availability: {{trace: {self.folder}/trace.json, seconds: 1}}
   take: {{least: 1, wait: 600}}
 """
@@ -205,7 +207,7 @@ sites:
             (folder / f"{name}.yaml").write_text(self.boards.ring(name) + text)
             files.append(f"{name}: {folder}/{name}.yaml")
         run = folder / "run.yaml"
-        run.write_text(self.boards.ring("centre") + text + self.sites_text() +
+        run.write_text(self.boards.ring("centre") + text + self.sites_text(AT_ONCE) +
                        f"  files: {{{', '.join(files)}}}\n")
         return run
 
@@ -265,14 +267,16 @@ def draw_trace(names):
     return traces
 
 
-def to_goal(lines, goal):
-    """Rounds and MB until the centre reaches the goal; None: it never does."""
-    sent = 0
+def to_goal(lines, goal, down):
+    """Rounds, and MB up and down, until the centre reaches the goal; None: it never does. `down`:
+    bytes of the weights that each site of a round is given."""
+    up = rounds_of_sites = 0
     for line in lines:
         if line.get("event") == "site":
-            sent += 2 * line.get("up_bytes", 0)
+            up += line.get("up_bytes", 0)
+            rounds_of_sites += 1
         if line.get("event") == "eval" and (line.get("accuracy") or 0) >= goal:
-            return line["step"], sent / 1e6
+            return line["step"], up / 1e6, rounds_of_sites * down / 1e6
     return None
 
 
@@ -285,9 +289,11 @@ def mean_cell(values, digits=1):
 
 
 def row_of(one, rule, seeds, best, changes):
-    runs = [one.read(one.folder / "runs" / rule / f"seed-{seed}") for seed in seeds]
-    goals = [to_goal(lines, one.goal) for _, lines in runs]
-    rounds = [goal[0] if goal else None for goal in goals]
+    folders = [one.folder / "runs" / rule / f"seed-{seed}" for seed in seeds]
+    runs = [one.read(folder) for folder in folders]
+    goals = [to_goal(lines, one.goal, (folder / "center.safetensors").stat().st_size)
+             for folder, (_, lines) in zip(folders, runs)]
+    rounds, up, down = ([goal[at] if goal else None for goal in goals] for at in range(3))
     seconds = []
     for line in LINES:
         each = one.seconds(changes, line)
@@ -296,9 +302,9 @@ def row_of(one, rule, seeds, best, changes):
     last = [100 * [line["accuracy"] for line in lines if line.get("event") == "eval"][-1]
             for _, lines in runs]
     worst = [100 * summary["site_accuracy"]["worst_decile"] for summary, _ in runs]
-    return (f"| {one.name} | {one.split} | {rule} | {mean_cell(rounds)} | "
-            f"{mean_cell([goal[1] if goal else None for goal in goals])} | "
-            f"{' | '.join(seconds)} | {mean_cell(last)} | {mean_cell(worst)} | {best} |")
+    cells = [one.name, one.split, rule, mean_cell(rounds), mean_cell(up), mean_cell(down), *seconds,
+             mean_cell(last), mean_cell(worst), best]
+    return f"| {' | '.join(cells)} |"
 
 
 def main():
@@ -316,8 +322,8 @@ def main():
     args = parser.parse_args()
     args.work, args.data = args.work.resolve(), args.data.resolve()
     boards = None if args.table else Boards(args.ringpipe, args.work / "boards", args.port)
-    print("| set | split | rule | rounds to the goal | MB | s, wifi | s, lte | last accuracy | "
-          "worst tenth of sites | rates |\n|---|---|---|---|---|---|---|---|---|---|")
+    print("| set | split | rule | rounds to the goal | MB up | MB down | s, wifi | s, lte | "
+          "last accuracy | worst tenth of sites | rates |\n" + 11 * "|---" + "|")
     for name, split, rule in itertools.product(args.sets, args.splits, args.rules):
         one, tuned = (Set(args, name, by, boards) for by in (split, TUNE_SPLIT))
         done = [one.folder / "runs" / rule / f"seed-{seed}" / "summary.json" for seed in args.seeds]
