@@ -11,6 +11,9 @@ enum {
     PART_DEPTH_MIN = 512, /* a sum is only divided into parts of at least this depth */
     /* elements of C up to which the sum is divided, because parts are written and read again */
     PART_ELEMENTS_MAX = 1 << 20,
+    /* Columns of a left operand that are further apart are packed, because each is in another page
+     * and many are in the same set of a cache. */
+    COLUMN_STEP_MAX = 256,
     DEPTH_STEP = 16, /* divides the depth of a block, which is transposed 16 x 16 */
     PACK_TILES = 4   /* per work-group of pack_rows */
 };
@@ -44,10 +47,11 @@ static uint32_t count_parts(uint32_t m, uint32_t n, uint32_t k) {
     return parts < 1 ? 1 : parts;
 }
 
-/* Contiguous rows or columns are read as fast as packed tiles. */
-static bool is_matrix(const rp_view *a) {
+/* Contiguous rows are read as fast as packed tiles, and so are contiguous columns that are close to
+ * one another. */
+static bool is_read_fast(const rp_view *a) {
     return rp_steps_plain(&a->row) && rp_steps_plain(&a->col) &&
-           (a->col.s0 == 1 || (a->row.s0 == 1 && a->col.s0 > 0));
+           (a->col.s0 == 1 || (a->row.s0 == 1 && a->col.s0 > 0 && a->col.s0 <= COLUMN_STEP_MAX));
 }
 
 static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
@@ -60,7 +64,7 @@ static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
     rp_view_plan(a, &parts, &made.a, &made.a_spread);
     rp_view_plan(b, &parts, &made.b, &made.b_spread);
     rp_view_plan(c, &parts, &made.c, &none);
-    made.packs_a = !is_matrix(&made.a);
+    made.packs_a = !is_read_fast(&made.a);
     if (made.packs_a) {
         made.packed =
             rp_parts_take(&parts, (uint64_t)divide_up(m, TILE_ROWS_MAX) * TILE_ROWS_MAX * k);
@@ -85,7 +89,7 @@ static bool is_read_in_place(rp_mat a) {
     rp_spread spread;
     rp_view view;
     rp_view_plan(&a, &parts, &view, &spread);
-    return is_matrix(&view);
+    return is_read_fast(&view);
 }
 
 /* B is packed by each group. A is packed once in memory, unless it is read in place; so A should be
