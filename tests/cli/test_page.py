@@ -71,8 +71,8 @@ class Page(program.Case):
         self.log(folder, 600)
         self.own(folder)
         (folder / "now.json").write_text(json.dumps({
-            "version": 1, "pid": os.getpid(), "run_id": "1", "written_s": time.time(), "state": "train",
-            "step": 600, "samples": 38400, "left_s": 200.0,
+            "version": 1, "pid": os.getpid(), "run_id": "1", "written_s": time.time(),
+            "state": "train", "step": 600, "samples": 38400, "left_s": 200.0,
             "boards": [{"name": name, "state": STATES[i % 5], "op": "forward",
                         "busy": 0.3 + 0.01 * (i % 60), "silent_s": 4.5 if i % 5 == 3 else 0.1,
                         "memory_bytes": 300000000, "heat_c": 50.0 + i % 30, "power_w": 7.5,

@@ -260,7 +260,7 @@ class View(program.Case):
         process = self.start(*words, "--out", "watched")
         self.wait_for("a run", lambda: (self.dir / "watched/log.jsonl").exists(), process=process)
         viewer, port = self.serve("watched")
-        idle = [Events(port, "watched") for _ in range(3)]
+        idle = [Events(port, "watched") for _ in range(40)]
         reader = Events(port, "watched")
         reader.until(lambda event: event[1] == 6)
         viewer.kill()
