@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "runs/now_place.h"
 #include "runs/tail.h"
 
 static const double SILENT_S = 2;
-static const time_t OLD_S = 3; /* the ring replaces the file every second */
+static const int64_t OLD_S = 3; /* the ring replaces the file every second */
 
 /* NULL: missing, old, too long, or no JSON. */
 static json_t *load(const char *path) {
@@ -19,7 +19,7 @@ static json_t *load(const char *path) {
     json_t *root = NULL;
     const int fd = rp_tail_open(path);
     if (fd >= 0 && fstat(fd, &facts) == 0 && facts.st_size <= RP_NOW_BYTES_MAX &&
-        time(NULL) - facts.st_mtime <= OLD_S) {
+        rp_wall_s() - facts.st_mtime <= OLD_S) {
         root = json_loadfd(fd, 0, NULL);
     }
     if (fd >= 0) {
