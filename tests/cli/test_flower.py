@@ -158,6 +158,7 @@ class Settings(Refusals):
     def test_defaults(self):
         found = settings.read_settings({**self.GIVEN, "rule": "fedadam", "lr": "", "tau": 0.1})
         self.assertEqual((found["epochs"], found["steps"]), (1, 0))
+        self.assertEqual((found["sites"], found["least"]), (2, 2))
         self.assertEqual(found["settings"], {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.1})
         for name, keys in guards.RULES.items():
             self.assertEqual(set(settings.read_rule(name, {})), set(keys))
@@ -166,6 +167,8 @@ class Settings(Refusals):
         for part, change in (("'round'", {"round": 3}), ("absolute", {"out": "out"}),
                              ("absolute", {"start": ""}), ("rounds", {"rounds": 0}),
                              ("only one", {"steps": 3, "epochs": 1}), ("sites", {"sites": 0}),
+                             ("least: 3: expected at most the 2 sites", {"least": 3}),
+                             ("least", {"least": -1}),
                              ("anchor", {"anchor": math.nan}), ("wait", {"wait": 0}),
                              ("evaluate", {"evaluate": "train"}), ("krum", {"rule": "krum"}),
                              ("lr", {"rule": "fedavg", "lr": 1.0}), ("name", {"name": "../x"}),
