@@ -2,25 +2,29 @@
 """Federated rules side by side: rounds, bytes and seconds to a goal, and the worst sites.
 
     bench_sites.py RINGPIPE DATA WORK [--sets fashion-mnist] [--splits iid dirichlet:0.5 ..]
-                   [--rules fedavg ..] [--seeds 1 2 3] [--rounds 40] [--table]
+                   [--rules fedavg ..] [--seeds 1 2 3] [--rounds 30] [--port 47000] [--table]
 
 DATA has fashion-mnist (IDX files, .gz) and cifar-10 (binary files); WORK keeps data, splits and
 runs: a finished run is kept and one that was interrupted goes on. --table prints what there is.
+A board for each site, and one that evaluates the centre, are agents that this program starts with
+one thread each, on the ports from --port on.
 
 - Eight sites with 1,000 samples each on the average, and a tenth of each as its validation part.
   Half of the sites are there in a round, by a trace drawn once with stays of 4 to 10 rounds. 25
   steps of 32 samples a round; lenet for Fashion-MNIST, cnn-small for CIFAR-10.
 - Each rule's rates are the best of a few after half of the rounds, by the mean accuracy of the
-  sites' validation parts, with seed 101, on each split.
-- A run's cells: rounds until the centre reaches the goal on the test part, MB to and from all sites
+  sites' validation parts, with seed 101, on the split dirichlet:0.5; they hold for all splits.
+- A run's cells: rounds until the centre reaches the goal on the test part, MB from and to all sites
   until then, seconds of these rounds on two kinds of lines, final accuracy, and accuracy of the
   worst tenth of the sites' validation parts.
 - Seconds are those of `ringpipe train --dry-run`, for boards of 5 GFLOP/s: a round's slowest site.
 """
 import argparse
+import atexit
 import gzip
 import itertools
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -29,8 +33,8 @@ from pathlib import Path
 
 import numpy as np
 
-SITES, EACH, TEST, STEPS, BATCH = 8, 1000, 2000, 25, 32
-TUNE_SEED = 101
+SITES, EACH, TEST, STEPS, BATCH, AT_ONCE = 8, 1000, 2000, 25, 32, 4
+TUNE_SEED, TUNE_SPLIT = 101, "dirichlet:0.5"
 SETS = {"fashion-mnist": ("lenet", 0.8), "cifar-10": ("cnn-small", 0.45)}  # net, goal
 LINES = {"wifi": "{rate_mbit: 50, delay_ms: 3}", "lte": "{rate_mbit: 10, delay_ms: 40}"}
 SGD = "{kind: sgd, lr: %g}"
@@ -65,6 +69,8 @@ RULES = {
                  "sites.optimizer": "keep", "optimizer": "{kind: adamw, lr: 0.001}"})
                for rate in (0.3, 0.7)],
     "elastic": local("elastic"),
+    "int8": local("fedavg", **{"sites.delta": "{codec: int8}"}),
+    "topk": local("fedavg", **{"sites.delta": "{codec: topk}"}),
 }
 
 
@@ -88,11 +94,55 @@ def arrays_of(data, name):
     return found
 
 
+class Boards:
+    """An agent for each site and one for the centre, so that kernels are loaded once."""
+
+    def __init__(self, program, folder, port):
+        self.program, self.folder, self.port = Path(program).resolve(), folder, port
+        self.roster, self.keys = folder / "roster.yaml", folder / "host"
+        if not self.roster.exists():
+            self.write()
+        for at, name in enumerate(self.names()):
+            agent = subprocess.Popen(
+                [self.program.with_name("ringpipe-agent"), "--listen", self.address(at), "--keys",
+                 folder / name, "--threads", "1"],
+                stdout=subprocess.DEVNULL, stderr=open(folder / f"{name}.log", "w"),
+                env={**os.environ, "RINGPIPE_BINARIES": "1"})
+            atexit.register(agent.terminate)
+
+    @staticmethod
+    def names():
+        return [f"site-{at}" for at in range(SITES)] + ["centre"]
+
+    def address(self, at):
+        return f"tcp://127.0.0.1:{self.port + 10 * at}"
+
+    def call(self, *words):
+        return subprocess.run([self.program, "keys", *map(str, words)], check=True,
+                              capture_output=True, text=True).stdout
+
+    def write(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.call("new", "--dir", self.keys)
+        key = self.call("show", "--dir", self.keys).split()[-1]
+        lines = ["boards:\n"]
+        for at, name in enumerate(self.names()):
+            self.call("new", "--dir", self.folder / name)
+            self.call("trust", "host", key, "--dir", self.folder / name)
+            lines.append(self.call("show", "--roster", name, self.address(at), "--dir",
+                                   self.folder / name))
+        self.roster.write_text("".join(lines))
+
+    def ring(self, name):
+        return f"ring: {{roster: {self.roster}, where: {{name: {name}}}}}\nkeys: {self.keys}\n"
+
+
 class Set:
     """Files that all runs of a set and split share."""
 
-    def __init__(self, args, name, split):
+    def __init__(self, args, name, split, boards):
         self.program, self.name, self.split = args.ringpipe, name, split
+        self.boards = boards
         self.model, self.goal = SETS[name]
         self.rounds = args.rounds
         self.base = args.work / name
@@ -113,32 +163,53 @@ class Set:
                 np.save(self.base / f"x_{part}.npy", x[:count].astype(np.float32) / 64 - 2)
                 np.save(self.base / f"y_{part}.npy", y[:count].astype(np.int32))
         whole = self.folder / "whole.yaml"
-        whole.write_text(f"""\
-model: {self.model}
-data: {{set: npy, path: {self.base}, normalise: none}}
-ring: {{boards: 1}}
-train: {{epochs: 1, batch: {BATCH}, microbatch: {BATCH}, eval_epochs: 1}}
-loss: cross-entropy
-optimizer: {SGD % RATES[0]}
-schedule: gpipe
-cut: []
-record: {{trace_mib: 0}}
-""")
+        whole.write_text("ring: {boards: 1}\n" + self.run_text(SGD % RATES[0]))
         split = self.folder / "split.json"
         if not split.exists():
             self.call("data", "split", whole, "--sites", SITES, "--by", self.split, "--least", 64,
                       "--validation", 0.1, "--seed", 1, "--out", split)
             names = [site["name"] for site in json.loads(split.read_text())["sites"]]
             (self.folder / "trace.json").write_text(json.dumps(draw_trace(names)))
-        (self.folder / "run.yaml").write_text(whole.read_text() + f"""\
+        # Boards at home, for the seconds of a round.
+        (self.folder / "plan.yaml").write_text(whole.read_text() + self.sites_text(SITES))
+
+    def run_text(self, optimizer, seed=1, more=""):
+        return f"""\
+model: {self.model}
+data: {{set: npy, path: {self.base}, normalise: none}}
+train: {{epochs: 1, batch: {BATCH}, microbatch: {BATCH}, seed: {seed}, eval_epochs: 1{more}}}
+loss: cross-entropy
+optimizer: {optimizer}
+schedule: gpipe
+cut: []
+record: {{trace_mib: 0}}
+"""
+
+    def sites_text(self, at_once):
+        return f"""\
 sites:
-  split: {split}
+  split: {self.folder}/split.json
   rounds: {self.rounds}
   steps: {STEPS}
-  at_once: 2
+  at_once: {at_once}
   availability: {{trace: {self.folder}/trace.json, seconds: 1}}
   take: {{least: 1, wait: 600}}
-""")
+"""
+
+    def write_run(self, folder, changes):
+        """A run whose sites have boards, and so run files, of their own."""
+        folder.mkdir(parents=True, exist_ok=True)
+        anchor = changes.get("train.anchor")
+        text = self.run_text(changes["optimizer"], changes["train.seed"],
+                             f", anchor: {anchor}" if anchor else "")
+        files = []
+        for name in self.boards.names()[:SITES]:
+            (folder / f"{name}.yaml").write_text(self.boards.ring(name) + text)
+            files.append(f"{name}: {folder}/{name}.yaml")
+        run = folder / "run.yaml"
+        run.write_text(self.boards.ring("centre") + text + self.sites_text(AT_ONCE) +
+                       f"  files: {{{', '.join(files)}}}\n")
+        return run
 
     def sets_of(self, changes):
         return [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
@@ -150,8 +221,8 @@ sites:
             if out.exists():
                 self.call("resume", out, "--quiet")
             else:
-                self.call("train", self.folder / "run.yaml", "--out", out, "--quiet",
-                          *self.sets_of(changes))
+                run = self.write_run(out.with_name(f"{out.name}.files"), changes)
+                self.call("train", run, "--out", out, "--quiet", *self.sets_of(changes))
         return self.read(out)
 
     @staticmethod
@@ -173,7 +244,7 @@ sites:
         return best, dict(RULES[rule])[best]
 
     def seconds(self, changes, line):
-        said = self.call("train", self.folder / "run.yaml", "--dry-run", "--format", "json",
+        said = self.call("train", self.folder / "plan.yaml", "--dry-run", "--format", "json",
                          *self.sets_of({**changes, "ring.throttle": "{gflops: 5}",
                                         "ring.link": LINES[line]}))
         return json.loads(said)["round"]["seconds"]
@@ -196,14 +267,16 @@ def draw_trace(names):
     return traces
 
 
-def to_goal(lines, goal):
-    """Rounds and MB until the centre reaches the goal; None: it never does."""
-    sent = 0
+def to_goal(lines, goal, down):
+    """Rounds, and MB up and down, until the centre reaches the goal; None: it never does. `down`:
+    bytes of the weights that each site of a round is given."""
+    up = rounds_of_sites = 0
     for line in lines:
         if line.get("event") == "site":
-            sent += 2 * line.get("up_bytes", 0)
+            up += line.get("up_bytes", 0)
+            rounds_of_sites += 1
         if line.get("event") == "eval" and (line.get("accuracy") or 0) >= goal:
-            return line["step"], sent / 1e6
+            return line["step"], up / 1e6, rounds_of_sites * down / 1e6
     return None
 
 
@@ -216,9 +289,11 @@ def mean_cell(values, digits=1):
 
 
 def row_of(one, rule, seeds, best, changes):
-    runs = [one.read(one.folder / "runs" / rule / f"seed-{seed}") for seed in seeds]
-    goals = [to_goal(lines, one.goal) for _, lines in runs]
-    rounds = [goal[0] if goal else None for goal in goals]
+    folders = [one.folder / "runs" / rule / f"seed-{seed}" for seed in seeds]
+    runs = [one.read(folder) for folder in folders]
+    goals = [to_goal(lines, one.goal, (folder / "center.safetensors").stat().st_size)
+             for folder, (_, lines) in zip(folders, runs)]
+    rounds, up, down = ([goal[at] if goal else None for goal in goals] for at in range(3))
     seconds = []
     for line in LINES:
         each = one.seconds(changes, line)
@@ -227,9 +302,9 @@ def row_of(one, rule, seeds, best, changes):
     last = [100 * [line["accuracy"] for line in lines if line.get("event") == "eval"][-1]
             for _, lines in runs]
     worst = [100 * summary["site_accuracy"]["worst_decile"] for summary, _ in runs]
-    return (f"| {one.name} | {one.split} | {rule} | {mean_cell(rounds)} | "
-            f"{mean_cell([goal[1] if goal else None for goal in goals])} | "
-            f"{' | '.join(seconds)} | {mean_cell(last)} | {mean_cell(worst)} | {best} |")
+    cells = [one.name, one.split, rule, mean_cell(rounds), mean_cell(up), mean_cell(down), *seconds,
+             mean_cell(last), mean_cell(worst), best]
+    return f"| {' | '.join(cells)} |"
 
 
 def main():
@@ -241,19 +316,22 @@ def main():
     parser.add_argument("--splits", nargs="+", default=["iid", "dirichlet:0.5", "dirichlet:0.1"])
     parser.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--port", type=int, default=47000)
     parser.add_argument("--table", action="store_true", help="of the runs that there are")
     args = parser.parse_args()
     args.work, args.data = args.work.resolve(), args.data.resolve()
-    print("| set | split | rule | rounds to the goal | MB | s, wifi | s, lte | last accuracy | "
-          "worst tenth of sites | rates |\n|---|---|---|---|---|---|---|---|---|---|")
+    boards = None if args.table else Boards(args.ringpipe, args.work / "boards", args.port)
+    print("| set | split | rule | rounds to the goal | MB up | MB down | s, wifi | s, lte | "
+          "last accuracy | worst tenth of sites | rates |\n" + 11 * "|---" + "|")
     for name, split, rule in itertools.product(args.sets, args.splits, args.rules):
-        one = Set(args, name, split)
+        one, tuned = (Set(args, name, by, boards) for by in (split, TUNE_SPLIT))
         done = [one.folder / "runs" / rule / f"seed-{seed}" / "summary.json" for seed in args.seeds]
         if args.table and not all(path.exists() for path in done):
             continue
         one.write()
-        best, changes = one.choose(rule)
+        tuned.write()
+        best, changes = tuned.choose(rule)
         for seed in args.seeds:
             one.run(one.folder / "runs" / rule / f"seed-{seed}", {**changes, "train.seed": seed})
         print(row_of(one, rule, args.seeds, best, changes), flush=True)
