@@ -489,6 +489,7 @@ BENCHES = (
     ("bench_timed.py", "--steps", "20"),
     ("bench_copies.py", "build/bin", "2"),
     ("bench_faults.py", "build/bin/ringpipe", "--faults", "30"),
+    ("bench_site_faults.py", "build/bin/ringpipe"),
 )
 
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -11,49 +10,24 @@
 #include <unistd.h>
 
 #include "base/folders.h"
-#include "base/json_print.h"
-#include "base/json_read.h"
 #include "base/replace.h"
 #include "base/rng.h"
 #include "checkpoint/checkpoint.h"
-#include "cli/cli.h"
+#include "cli/site_round.h"
 #include "run/runfile.h"
 #include "sites/answer.h"
 #include "sites/state.h"
-#include "sites/update.h"
-#include "sites/weights.h"
 
 enum { SETS_OF_ROUND = 5, PATH_BYTES = 4096 };
 
-typedef struct {
-    const rp_cli_args *args;
-    rp_arena *arena;
-    rp_runfile run; /* the site's run file with --set */
-    rp_round_asked asked;
-    const char *folder, *run_folder;
-    const char *result; /* what leaves the site: weights.safetensors, or update.safetensors */
-    const char *errors; /* error.safetensors, of the update */
-    const char *begin;  /* start.safetensors */
-    const char *before; /* before.json, the evaluation of the start */
-    rp_site_start start;
-    rp_site_difference difference; /* of the result */
-    const char *trained;           /* file with the weights of the run */
-    const char *newest;            /* newest checkpoint of the run; NULL: none */
-    uint64_t done, samples;        /* steps and samples in it */
-    uint64_t updates;              /* of its optimiser, those of earlier rounds included */
-    double rates;                  /* sum of their learning rates in this round */
-    bool claimed;                  /* the folder belonged to this round before */
-    int lock, state_lock;          /* descriptors of the locked folders; -1: none */
-} site_round;
-
 /* ---- what is asked --------------------------------------------------------------------------- */
 
-static const char *split_key(const site_round *r, const char *key) {
+static const char *split_key(const rp_site_round *r, const char *key) {
     const rp_node *node = rp_node_at(r->run.root, key);
     return node && rp_node_is_scalar(node) ? rp_node_text(node) : NULL;
 }
 
-static rp_err check_run(const site_round *r) {
+static rp_err check_run(const rp_site_round *r) {
     const rp_node *validation = rp_node_at(r->run.root, "data.validation");
     const rp_node *lanes = rp_node_at(r->run.root, "lanes");
     if (validation && r->run.data.count[RP_SPLIT_VALIDATION] > 0) {
@@ -71,7 +45,7 @@ static bool keeps_optimizer(const rp_cli_round *args) {
 }
 
 /* Refuses rules that need a folder, or that do not go together. */
-static rp_err check_rules(const site_round *r) {
+static rp_err check_rules(const rp_site_round *r) {
     const rp_cli_round *args = &r->args->round;
     const char *needs = args->drift             ? "--drift"
                         : args->keep.count > 0  ? "--keep"
@@ -99,7 +73,7 @@ static rp_err check_rules(const site_round *r) {
     return RP_OK;
 }
 
-static rp_err read_rules(site_round *r) {
+static rp_err read_rules(rp_site_round *r) {
     const rp_cli_round *args = &r->args->round;
     rp_round_rules *rules = &r->asked.rules;
     rp_err err;
@@ -122,7 +96,7 @@ fail:
     return err;
 }
 
-static rp_err digest_run(site_round *r) {
+static rp_err digest_run(rp_site_round *r) {
     const char *file = split_key(r, "data.site.split");
     char *text;
     rp_err err;
@@ -136,7 +110,7 @@ fail:
     return err;
 }
 
-static rp_err read_asked(site_round *r) {
+static rp_err read_asked(rp_site_round *r) {
     const rp_cli_args *args = r->args;
     const char *site;
     rp_err err;
@@ -175,7 +149,7 @@ fail:
 }
 
 /* Sites of one run file may train at the same time, a site only one round at a time. */
-static rp_err lock_site(site_round *r) {
+static rp_err lock_site(rp_site_round *r) {
     rp_err err;
     RP_TRY(lock_folder(r->args->out, "round", &r->lock));
     if (r->args->round.state) {
@@ -185,12 +159,7 @@ fail:
     return err;
 }
 
-/* Does an update leave the site? */
-static bool is_coded(const site_round *r) {
-    return r->asked.rules.delta.kind != RP_DELTA_NONE;
-}
-
-static rp_err open_folder(site_round *r) {
+static rp_err open_folder(rp_site_round *r) {
     char *run_folder;
     char *result;
     char *errors;
@@ -201,7 +170,7 @@ static rp_err open_folder(site_round *r) {
     r->folder = r->args->out;
     RP_TRY(rp_arena_printf(r->arena, &run_folder, "%s/run", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &result, "%s/%s.safetensors", r->folder,
-                           is_coded(r) ? "update" : "weights"));
+                           rp_site_round_is_coded(r) ? "update" : "weights"));
     RP_TRY(rp_arena_printf(r->arena, &errors, "%s/error.safetensors", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &trained, "%s/run/weights.safetensors", r->folder));
     RP_TRY(rp_arena_printf(r->arena, &begin, "%s/start.safetensors", r->folder));
@@ -220,7 +189,7 @@ fail:
 /* ---- the start ------------------------------------------------------------------------------- */
 
 /* Checks that a file has the model's tensors, with their shapes and finite values. */
-static rp_err check_tensors(const site_round *r, const char *path) {
+static rp_err check_tensors(const rp_site_round *r, const char *path) {
     const rp_init init = {.from = path, .node = r->run.root};
     rp_runfile run = r->run;
     run.init = &init;
@@ -228,7 +197,7 @@ static rp_err check_tensors(const site_round *r, const char *path) {
 }
 
 /* Removes what a round that was refused has left. The file of another program is not removed. */
-static rp_err clear_refused(site_round *r) {
+static rp_err clear_refused(rp_site_round *r) {
     rp_err err = RP_OK;
     RP_TRY(access(r->begin, F_OK) == 0 ? rp_site_read_start(r->arena, r->begin, &r->start) : RP_OK);
     (void)unlink(r->begin);
@@ -237,7 +206,7 @@ fail:
     return err;
 }
 
-static rp_err write_start(const site_round *r) {
+static rp_err write_start(const rp_site_round *r) {
     const char *folder = r->args->round.state;
     char digest[RP_SITES_DIGEST];
     char *state = NULL;
@@ -265,7 +234,7 @@ fail:
 /* Makes start.safetensors unless it exists, and reads what it was made from. The folder is claimed
  * after all of its checks, so a round that they refuse, or that is killed before, leaves a folder
  * of no round. */
-static rp_err make_start(site_round *r) {
+static rp_err make_start(rp_site_round *r) {
     rp_err err = RP_OK;
     if (!r->claimed || access(r->begin, F_OK) != 0) {
         RP_TRY(r->claimed ? RP_OK : clear_refused(r));
@@ -284,7 +253,7 @@ fail:
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* The seed of the round's order of samples and dropout. It is below 2^53, as JSON keeps it. */
-static uint64_t seed_of(const site_round *r) {
+static uint64_t seed_of(const rp_site_round *r) {
     char name[RP_SITE_NAME_MAX + 32];
     (void)snprintf(name, sizeof name, "round/%.64s/%" PRIu64, r->asked.site, r->asked.round);
     rp_rng rng = rp_rng_named(r->run.seed, name);
@@ -306,7 +275,7 @@ static rp_err quote_path(const char *path, char out[PATH_BYTES]) {
 }
 
 /* Appends what the round sets in the run file. */
-static rp_err add_sets(const site_round *r, rp_option_list *set) {
+static rp_err add_sets(const rp_site_round *r, rp_option_list *set) {
     const rp_round_rules *rules = &r->asked.rules;
     const char *item[SETS_OF_ROUND];
     uint32_t count = 4;
@@ -339,7 +308,7 @@ fail:
 }
 
 /* Asks this process for an orderly end after --within. *made: the timer exists. */
-static rp_err start_timer(const site_round *r, timer_t *timer, bool *made) {
+static rp_err start_timer(const rp_site_round *r, timer_t *timer, bool *made) {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
     const struct itimerspec due = {.it_value = {.tv_sec = r->args->round.within_s}};
     sigset_t own;
@@ -357,15 +326,8 @@ static rp_err start_timer(const site_round *r, timer_t *timer, bool *made) {
                : rp_fail(RP_ERR_IO, "round: a timer for --within: %s", strerror(errno));
 }
 
-static rp_err has_run_file(const site_round *r, bool *yes) {
-    char *path;
-    const rp_err err = rp_arena_printf(r->arena, &path, "%s/run.yaml", r->run_folder);
-    *yes = err == RP_OK && access(path, F_OK) == 0;
-    return err;
-}
-
 /* Trains, or goes on with a run that was interrupted. *partial: --within ended it. */
-static rp_err train(const site_round *r, bool *partial) {
+static rp_err train(const rp_site_round *r, bool *partial) {
     const char *const folder[] = {r->run_folder};
     rp_cli_args args = *r->args;
     struct itimerspec left = {0};
@@ -373,7 +335,7 @@ static rp_err train(const site_round *r, bool *partial) {
     bool timed = false;
     bool began;
     rp_err err;
-    RP_TRY(has_run_file(r, &began));
+    RP_TRY(rp_site_round_has_run(r, &began));
     args.run.silent = true;
     args.out = r->run_folder;
     if (began) {
@@ -398,7 +360,7 @@ fail:
 }
 
 /* Evaluates the start on the site's validation part, if it has one, unless that was done. */
-static rp_err evaluate_start(const site_round *r) {
+static rp_err evaluate_start(const rp_site_round *r) {
     rp_cli_args args = *r->args;
     rp_err err;
     if (r->run.data.count[RP_SPLIT_VALIDATION] == 0 || access(r->before, F_OK) == 0) {
@@ -421,221 +383,7 @@ static rp_err evaluate_start(const site_round *r) {
     return rp_replace_end(args.run.result, r->before, true);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------ */
-
-/* The sum of the rates of the updates that the optimiser has done in this round. */
-static double sum_rates(const rp_runfile *run, uint64_t steps, uint64_t updates) {
-    double sum = 0;
-    for (uint64_t step = 0; step < steps; step++) {
-        sum += (float)rp_lr_at(&run->lr, run->optim.lr, step, run->steps, run->epoch_steps);
-    }
-    return steps > 0 ? sum * (double)updates / (double)steps : 0; /* without skipped steps */
-}
-
-/* For norm_a. Earlier rounds' momentum is in no formula, and a skipped step has no weight. */
-static rp_err find_norm_a(const site_round *r, const rp_site_losses *loss, double *out) {
-    const rp_optim *optim = &r->run.optim;
-    const uint64_t all = r->asked.steps > 0 ? r->asked.steps : r->asked.epochs * r->run.epoch_steps;
-    double *rate;
-    rp_err err;
-    *out = NAN;
-    if (loss->skipped || (r->start.optimizer && optim->momentum > 0)) {
-        return RP_OK;
-    }
-    RP_TRY(RP_ARENA_NEW(r->arena, loss->steps + 1, &rate));
-    for (uint64_t step = 0; step < loss->steps; step++) {
-        rate[step] = rp_lr_at(&r->run.lr, optim->lr, step, all, r->run.epoch_steps);
-    }
-    *out = rp_round_norm_a(&(rp_round_steps){.rate = rate,
-                                             .count = loss->steps,
-                                             .lr = optim->lr,
-                                             .momentum = optim->momentum,
-                                             .dampening = optim->dampening,
-                                             .nesterov = optim->nesterov,
-                                             .anchor = r->asked.rules.anchor});
-fail:
-    return err;
-}
-
-static uint64_t most_updates(const rp_applied *applied) {
-    uint64_t most = 0;
-    for (uint32_t s = 0; s < applied->stages; s++) {
-        most = applied->of[s][0] > most ? applied->of[s][0] : most;
-    }
-    return most;
-}
-
-/* Finds the newest checkpoint of the run. */
-static rp_err find_newest(site_round *r) {
-    char damaged[RP_CHECKPOINT_DAMAGE];
-    rp_position position = {0};
-    rp_runfile run = {0};
-    bool began;
-    char *folder;
-    char *path = NULL;
-    rp_err err;
-    r->updates = r->start.updates;
-    RP_TRY(has_run_file(r, &began));
-    if (!began) {
-        return RP_OK;
-    }
-    RP_TRY(rp_arena_printf(r->arena, &folder, "%s/checkpoint", r->run_folder));
-    RP_TRY(rp_runfile_read(r->arena, r->run_folder, NULL, 0, &run));
-    RP_TRY(rp_checkpoint_find(r->arena, &run, folder, &path, &position, damaged));
-    if (path) {
-        r->newest = path;
-        r->done = position.step;
-        r->samples = position.samples;
-        r->updates = most_updates(&position.applied);
-        r->rates = r->updates > r->start.updates
-                       ? sum_rates(&run, position.step, r->updates - r->start.updates)
-                       : 0;
-    }
-fail:
-    rp_runfile_close(&run);
-    return err;
-}
-
-/* Does the site keep anything for its next round? */
-static bool keeps_state(const site_round *r) {
-    const rp_round_rules *rules = &r->asked.rules;
-    return rules->keep_count > 0 || rules->drift || rules->keeps_optimizer || is_coded(r);
-}
-
-/* Saves what the site keeps for its next round. The newest checkpoint is that of the last step,
- * because a finished run that is resumed makes it again if it is damaged. */
-static rp_err save_state(const site_round *r) {
-    const rp_site_state state = {.rules = &r->asked.rules,
-                                 .folder = r->args->round.state,
-                                 .site = r->asked.site,
-                                 .round = r->asked.round,
-                                 .trained = r->newest ? r->newest : r->begin,
-                                 .optimizer = r->run.optim.kind->name,
-                                 .errors = is_coded(r) ? r->errors : NULL,
-                                 .updates = r->updates,
-                                 .rates = r->rates};
-    return rp_site_save_state(r->arena, &state);
-}
-
-static double real_of(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : 0;
-}
-
-static uint64_t link_bytes(const json_t *summary) {
-    double bytes = 0;
-    size_t i;
-    const json_t *link;
-    json_array_foreach(json_object_get(summary, "link"), i, link) {
-        bytes += real_of(link, "bytes");
-    }
-    return (uint64_t)bytes;
-}
-
-/* NAN: a board's energy is unknown. That of a machine with several boards is in one of them. */
-static double joules_of(const json_t *summary) {
-    const json_t *stages = json_object_get(summary, "stage");
-    double joules = 0;
-    bool known = json_array_size(stages) > 0;
-    size_t i;
-    const json_t *stage;
-    json_array_foreach(stages, i, stage) {
-        const double own = real_of(stage, "energy_j");
-        joules += own > 0 ? own : 0;
-        known = known && (own > 0 || json_object_get(stage, "energy_with"));
-    }
-    return known ? joules : (double)NAN;
-}
-
-/* The given weights are read again for the answer, so they may not have changed. */
-static rp_err check_given(const site_round *r) {
-    char digest[RP_SITES_DIGEST];
-    const rp_err err = rp_sites_digest_file(r->args->round.in, digest);
-    return err != RP_OK || strcmp(digest, r->asked.in) == 0
-               ? err
-               : rp_fail(RP_ERR_USAGE,
-                         "%s: changed during the round: expected the file with digest %s",
-                         r->args->round.in, r->asked.in);
-}
-
-/* Writes what leaves the site. */
-static rp_err write_result(site_round *r) {
-    const rp_update_facts facts = {.rules = &r->asked.rules,
-                                   .model = r->run.model,
-                                   .given = r->args->round.in,
-                                   .digest = r->asked.in};
-    const rp_update_files files = {
-        .trained = r->trained, .start = r->begin, .update = r->result, .errors = r->errors};
-    rp_err err;
-    RP_TRY(check_given(r));
-    err = is_coded(r) ? rp_update_write(r->arena, &facts, &files, &r->difference)
-                      : rp_site_write_weights(r->arena, facts.given, r->trained, r->result,
-                                              facts.rules, &r->difference);
-fail:
-    return err;
-}
-
-static rp_err write_answer(site_round *r, bool partial, double seconds) {
-    rp_round_answer answer = {.asked = &r->asked,
-                              .difference = r->difference,
-                              .start = &r->start,
-                              .loss = {.first = NAN, .mean = NAN, .last = NAN},
-                              .partial = partial,
-                              .joules = NAN,
-                              .held = r->run.data.count[RP_SPLIT_TRAIN],
-                              .optimizer = r->run.optim.kind->name,
-                              .lr = r->run.optim.lr,
-                              .momentum = r->run.optim.momentum};
-    json_t *summary = NULL;
-    json_t *before = NULL;
-    char *path;
-    rp_err err;
-    RP_TRY(rp_arena_printf(r->arena, &path, "%s/log.jsonl", r->run_folder));
-    if (access(path, F_OK) == 0) {
-        RP_TRY(rp_site_read_losses(path, partial ? r->done : UINT64_MAX, &answer.loss));
-    }
-    RP_TRY(find_norm_a(r, &answer.loss, &answer.norm_a));
-    RP_TRY(rp_arena_printf(r->arena, &path, "%s/summary.json", r->run_folder));
-    if (access(path, F_OK) == 0) { /* a kill after the last step may have prevented it */
-        RP_TRY(rp_json_read(path, &summary));
-    }
-    if (access(r->before, F_OK) == 0) {
-        RP_TRY(rp_json_read(r->before, &before));
-        answer.before = json_object_get(before, "eval");
-    }
-    answer.samples = partial ? r->samples : (uint64_t)real_of(summary, "samples");
-    answer.train_s = real_of(summary, "seconds");
-    answer.start_s = seconds > answer.train_s ? seconds - answer.train_s : 0;
-    answer.ring_bytes = link_bytes(summary);
-    answer.joules = joules_of(summary);
-    answer.after = json_object_get(summary, "validation");
-    answer.after = answer.after ? answer.after : json_object_get(summary, "eval");
-    RP_TRY(rp_sites_digest_file(r->result, answer.out));
-    err = rp_round_write_answer(r->folder, &answer);
-fail:
-    json_decref(summary);
-    json_decref(before);
-    return err;
-}
-
-static void print_text(const site_round *r, const json_t *answer) {
-    const json_t *loss = json_object_get(answer, "loss");
-    (void)printf("round %" PRIu64 " of %s: %s, %.0f steps, %.0f samples, loss %.4f to %.4f, "
-                 "%s in %s\n",
-                 r->asked.round, r->asked.site,
-                 json_string_value(json_object_get(answer, "status")), real_of(answer, "steps"),
-                 real_of(answer, "samples"), real_of(loss, "first"), real_of(loss, "last"),
-                 is_coded(r) ? "update" : "weights", r->result);
-}
-
-static rp_err print_answer(const site_round *r, json_t *answer) {
-    if (rp_cli_is_json(r->args)) {
-        return rp_json_print(answer, 0, stdout);
-    }
-    print_text(r, answer);
-    json_decref(answer);
-    return RP_OK;
-}
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static double now_s(void) {
     struct timespec now;
@@ -644,10 +392,10 @@ static double now_s(void) {
 }
 
 /* Gives the folder back if the round is refused before its run exists. */
-static rp_err release_refused(const site_round *r, rp_err refusal) {
+static rp_err release_refused(const rp_site_round *r, rp_err refusal) {
     bool began = true;
-    if (!r->claimed && rp_err_exit_code(refusal) == 2 && has_run_file(r, &began) == RP_OK &&
-        !began) {
+    if (!r->claimed && rp_err_exit_code(refusal) == 2 &&
+        rp_site_round_has_run(r, &began) == RP_OK && !began) {
         if (rp_round_release(r->folder) == RP_OK) { /* from here on the rest is of no round */
             (void)unlink(r->begin);
             (void)unlink(r->before);
@@ -656,7 +404,7 @@ static rp_err release_refused(const site_round *r, rp_err refusal) {
     return refusal;
 }
 
-static rp_err start_and_train(site_round *r, bool *partial) {
+static rp_err start_and_train(rp_site_round *r, bool *partial) {
     rp_err err = make_start(r);
     if (err != RP_OK) {
         return err;
@@ -669,19 +417,19 @@ fail:
 }
 
 /* `before`: an answer whose weights were removed, or NULL. A partial round does not go on. */
-static rp_err make_answer(site_round *r, const json_t *before) {
+static rp_err make_answer(rp_site_round *r, const json_t *before) {
     const double began = now_s();
     const char *status = json_string_value(json_object_get(before, "status"));
     bool partial = status && strcmp(status, "partial") == 0;
     rp_err err;
     RP_TRY(start_and_train(r, &partial));
-    RP_TRY(partial || keeps_state(r) ? find_newest(r) : RP_OK);
+    RP_TRY(partial || rp_site_round_keeps_state(r) ? rp_site_round_find_newest(r) : RP_OK);
     if (partial) { /* the weights of its newest checkpoint, or those of the start */
         r->trained = r->newest ? r->newest : r->begin;
     }
-    RP_TRY(write_result(r));
-    RP_TRY(keeps_state(r) ? save_state(r) : RP_OK);
-    err = write_answer(r, partial, now_s() - began);
+    RP_TRY(rp_site_round_write_result(r));
+    RP_TRY(rp_site_round_keeps_state(r) ? rp_site_round_save_state(r) : RP_OK);
+    err = rp_site_round_write_answer(r, partial, now_s() - began);
 fail:
     return err;
 }
@@ -693,7 +441,7 @@ static void unlock(int lock) {
 }
 
 rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
-    site_round r = {.args = args, .arena = arena, .lock = -1, .state_lock = -1};
+    rp_site_round r = {.args = args, .arena = arena, .lock = -1, .state_lock = -1};
     json_t *answer = NULL;
     rp_err err;
     RP_TRY(read_asked(&r));
@@ -706,7 +454,7 @@ rp_err rp_verb_round(rp_arena *arena, const rp_cli_args *args) {
         RP_TRY(err);
         RP_TRY(rp_round_read_answer(r.folder, &answer));
     }
-    err = print_answer(&r, answer);
+    err = rp_site_round_print_answer(&r, answer);
 fail:
     rp_runfile_close(&r.run);
     unlock(r.state_lock);

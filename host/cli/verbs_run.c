@@ -374,6 +374,7 @@ static rp_err print_check(rp_arena *arena, const rp_controller_options *options,
     rp_federation_cost cost = {0};
     rp_err err = RP_OK;
     if (run->federated.given) {
+        RP_TRY(rp_federated_check_real(&run->federated, run->root));
         RP_TRY(rp_federation_find_cost(arena, run, &cost));
         RP_TRY(rp_round_predict(arena, run, &cost, &costs, &forecast));
     }

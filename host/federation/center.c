@@ -173,7 +173,7 @@ static rp_err create_files(work *w) {
     const char *const meta[] = {"format", "pt", "round", number, NULL};
     const char *const state[] = {"round", number, "updates", updates, NULL};
     RP_TRY(rp_st_create(&w->arena, round->next, w->entry, w->entries, meta, true, &w->next));
-    for (uint32_t i = 0; i < round->count && round->rule->kind == RP_RULE_ELASTIC; i++) {
+    for (uint32_t i = 0; i < round->count && rp_rule_moves_sites(round->rule->kind); i++) {
         RP_TRY(rp_st_create(&w->arena, round->member[i].moved, w->entry, w->entries, meta, true,
                             &w->moved[i]));
     }

@@ -61,6 +61,9 @@ typedef struct {
     rp_err (*begin_center)(void *context, const rp_runfile *run, const char *path) RP_MUST_CHECK;
     /* Bytes that the weights in a file are on the line to or from a site. */
     uint64_t (*file_bytes)(void *context, const char *path);
+    /* Names the boards that the ring of a round that runs waits for, separated by commas; "": it
+     * waits for none, or it is unknown. `out`: folder of the round. NULL: sites have no boards. */
+    void (*list_away)(void *context, const char *out, char *names, size_t bytes);
     /* Called in each of the states above. An error ends the run, which then leaves its files as
      * they are. NULL: not called. */
     rp_err (*enter)(void *context, rp_federation_at state) RP_MUST_CHECK;

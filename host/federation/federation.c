@@ -187,7 +187,9 @@ fail:
 }
 
 static rp_err take_run(rp_federation *f, rp_runfile *run) {
+    const bool is_real = f->options.engine.kind == NULL;
     rp_err err;
+    RP_TRY(is_real ? rp_federated_check_real(&run->federated, run->root) : RP_OK);
     RP_TRY(rp_runfile_check_cut(run));
     RP_TRY(rp_runfile_check_values(run));
     RP_TRY(take_keys(f, run));

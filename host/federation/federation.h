@@ -32,8 +32,7 @@ typedef struct {
     const char *keys; /* folder of keys; NULL: none given */
     const char *program;
     bool json;      /* `result` gets JSON instead of text */
-    bool temporary; /* the folder is removed after the run: the result does not name it, and it
-                       has no now.json */
+    bool temporary; /* the folder is removed after the run: the result does not name it */
     FILE *progress; /* NULL: not shown */
     FILE *result;
     rp_site_engine engine; /* `kind` NULL: child processes */

@@ -7,8 +7,8 @@ static const int64_t EVERY_NS = RP_NS_PER_S;
 
 rp_err rp_federation_begin_now(rp_federation *f) {
     rp_err err;
-    if (f->options.temporary) {
-        return RP_OK; /* no program can show the run */
+    if (f->options.engine.kind) {
+        return RP_OK; /* a simulation has ended before a program could show it */
     }
     RP_TRY(RP_ARENA_NEW(&f->arena, (size_t)f->sites + 1, &f->now_site));
     RP_TRY(rp_now_open(&f->arena, f->folder, f->seed, &f->now_file));

@@ -49,11 +49,13 @@ typedef struct {
     char *own, *next_own; /* elastic: weights from which it goes on */
     rp_site_condition condition;
     rp_child child;
-    uint64_t trains;  /* round of the child */
-    int64_t start_ns; /* time of the next start, while it rests */
-    uint32_t tries;   /* failures in this round */
-    int exit_code;    /* of its last end */
-    bool sent;        /* it was given the weights of this round */
+    int64_t began_ns;               /* start of the child */
+    char waits[RP_FEDERATION_NOTE]; /* boards that were last named; "": none in this round */
+    uint64_t trains;                /* round of the child */
+    int64_t start_ns;               /* time of the next start, while it rests */
+    uint32_t tries;                 /* failures in this round */
+    int exit_code;                  /* of its last end */
+    bool sent;                      /* it was given the weights of this round */
     rp_site_answer answer;
 
     /* sums over the closed rounds, stored in federation.json */
@@ -120,6 +122,7 @@ struct rp_federation {
     rp_child scorer;
     bool log_failed;
     int64_t shown_ns;
+    int64_t looked_ns; /* when boards of sites were last looked at */
     rp_now_file *now_file;
     rp_now_site *now_site; /* [sites] scratch */
     int64_t now_file_ns;   /* when it was last written; 0: not yet */
@@ -175,6 +178,10 @@ RP_MUST_CHECK static inline rp_err rp_federation_enter(const rp_federation *f,
     return f->engine.kind->enter ? f->engine.kind->enter(f->engine.context, state) : RP_OK;
 }
 
+/* site_boards.c: logs the boards for which rings of sites wait, at most twice a second. errors IO
+ */
+rp_err rp_federation_watch_boards(rp_federation *f) RP_MUST_CHECK;
+
 /* federation_round.c: begins, watches and closes rounds. */
 rp_err rp_federation_step_round(rp_federation *f) RP_MUST_CHECK;
 /* Takes note that the process of a site has ended. */
@@ -200,7 +207,7 @@ void rp_federation_log_score(rp_federation *f);
 /* federation_round.c: whether the centre of the last closed round is to be evaluated. */
 bool rp_federation_is_to_be_scored(const rp_federation *f);
 
-/* federation_now.c: writes now.json, at most once a second. _end: for the last time.
+/* federation_now.c: writes now.json of a real run, at most once a second. _end: for the last time.
  * errors of _begin: MEMORY */
 rp_err rp_federation_begin_now(rp_federation *f) RP_MUST_CHECK;
 void rp_federation_write_now(rp_federation *f);

@@ -104,6 +104,7 @@ static rp_err begin_round(rp_federation *f) {
         f->site[i].condition = RP_SITE_IDLE;
         f->site[i].tries = 0;
         f->site[i].sent = false;
+        f->site[i].waits[0] = '\0';
     }
     for (uint32_t i = 0; i < f->asked; i++) {
         f->site[member[i]].condition = RP_SITE_QUEUED;
@@ -400,6 +401,7 @@ rp_err rp_federation_step_round(rp_federation *f) {
         return RP_OK;
     }
     RP_TRY(start_sites(f));
+    RP_TRY(rp_federation_watch_boards(f));
     const rp_take_facts facts = {.asked = f->asked,
                                  .done = rp_federation_count(f, RP_SITE_DONE),
                                  .given_up = rp_federation_count(f, RP_SITE_GIVEN_UP),

@@ -9,6 +9,7 @@
 
 #include "federation/engine.h"
 #include "federation/federation_own.h"
+#include "federation/ring_now.h"
 #include "run/patterns.h"
 
 enum { WORDS_MAX = 32 + 2 * RP_SITE_PATTERNS_MAX, NUMBER_BYTES = 32 };
@@ -139,6 +140,13 @@ static void kill_child(void *context, rp_child *child) {
     rp_child_kill(child);
 }
 
+static void list_away(void *context, const char *out, char *names, size_t bytes) {
+    char folder[RP_FEDERATION_PATH];
+    (void)context;
+    (void)snprintf(folder, sizeof folder, "%.4000s/run", out);
+    rp_ring_now_list_away(folder, names, bytes);
+}
+
 static rp_err begin_center(void *context, const rp_runfile *run, const char *path) {
     (void)context;
     return rp_federation_begin_center(run, path);
@@ -158,6 +166,7 @@ rp_site_engine rp_site_processes(void) {
                                              .reap = reap,
                                              .kill = kill_child,
                                              .begin_center = begin_center,
-                                             .file_bytes = file_bytes};
+                                             .file_bytes = file_bytes,
+                                             .list_away = list_away};
     return (rp_site_engine){.kind = &kind};
 }

@@ -106,6 +106,23 @@ static void apply_elastic(const rp_rule_round *round, const rp_rule_values *valu
     }
 }
 
+/* Members are a ring in the order of the split file. Each weighs its own weights and those of its
+ * neighbours the same, which are the weights of Metropolis: 1 / (1 + the larger number of
+ * neighbours of the two). They add up to 1 over the neighbours of each member and over the members
+ * that have it as a neighbour, so the mean stays the same. */
+static void apply_gossip(const rp_rule_round *round, const rp_rule_values *values) {
+    const uint32_t count = round->count;
+    for (size_t j = 0; j < values->count; j++) {
+        for (uint32_t i = 0; i < count; i++) {
+            const double y = values->y[i][j];
+            double pull = values->y[(i + 1) % count][j] - y;
+            pull += count > 2 ? values->y[(i + count - 1) % count][j] - y : 0;
+            values->moved[i][j] = y + pull / (count > 2 ? 3 : 2);
+        }
+    }
+    apply_mean(round, values);
+}
+
 static int by_size(const void *left, const void *right) {
     const double a = *(const double *)left;
     const double b = *(const double *)right;
@@ -142,6 +159,9 @@ void rp_rule_apply(const rp_rule_round *round, const rp_rule_values *values) {
         break;
     case RP_RULE_ELASTIC:
         apply_elastic(round, values);
+        break;
+    case RP_RULE_GOSSIP:
+        apply_gossip(round, values);
         break;
     case RP_RULE_MEDIAN:
         apply_trimmed(round, values, (round->count - 1) / 2);

@@ -10,12 +10,15 @@
  *   fedyogi       the same with v = v - (1 - beta2) D^2 sign(v - D^2)
  *   fednova       x + (sum p_i a_i) sum p_i (y_i - x) / a_i;  a_i: see rp_rule_member.steps
  *   elastic       z + sum alpha (y_i - z); a site goes on from y_i - alpha (y_i - z)
+ *   gossip        x + D;  a site goes on from the mean of its own weights and those of its two
+ *                 neighbours in the ring of members, or of one if there are two members
  *   median        of each value; the mean of the middle two if the count is even
  *   trimmed-mean  without the floor(trim count) smallest and largest of each value
  *
  * source  McMahan 2017 (1602.05629); Hsu 2019 (1909.06335); Reddi 2021 (2003.00295), algorithm 2;
- *         Wang 2020 (2007.07481); Zhang 2015 (1412.6651); Yin 2018 (1803.01498); fedavgm with
- *         nesterov and equal weights is DiLoCo's outer step, Douillard 2023 (2311.08105) */
+ *         Wang 2020 (2007.07481); Zhang 2015 (1412.6651); Lian 2017 (1705.09056); Yin 2018
+ * (1803.01498); fedavgm with nesterov and equal weights is DiLoCo's outer step, Douillard 2023
+ * (2311.08105) */
 #ifndef RP_FEDERATION_RULE_H
 #define RP_FEDERATION_RULE_H
 
@@ -42,9 +45,9 @@ typedef struct {
     const double *const *y; /* [members][count] */
     double *m, *v;          /* [count] state of the server, 0 before the first update; NULL if the
                                rule has none */
-    double *const *moved;   /* [members][count] elastic: weights from which the sites go on */
-    double *column;         /* [members] scratch */
-    double *next;           /* [count] the next centre */
+    double *const *moved; /* [members][count] elastic, gossip: weights from which the sites go on */
+    double *column;       /* [members] scratch */
+    double *next;         /* [count] the next centre */
     /* Running statistics: momentum and moments are not for them. They become x + D for the rules
      * with a server state and for fednova. */
     bool is_statistic;

@@ -16,10 +16,10 @@ static const double SECONDS_MAX = 1e9; /* of a site in a round, about 30 years *
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* A site of an elastic run goes on from weights of its own, once it has some. */
+/* With some rules a site goes on from weights of its own, once it has some. */
 static const char *weights_of(const rp_federation *f, const rp_site *site) {
-    return f->keys.rule.kind == RP_RULE_ELASTIC && access(site->own, F_OK) == 0 ? site->own
-                                                                                : f->center;
+    return rp_rule_moves_sites(f->keys.rule.kind) && access(site->own, F_OK) == 0 ? site->own
+                                                                                  : f->center;
 }
 
 rp_err rp_member_start(const rp_federation *f, rp_site *site) {
@@ -40,6 +40,7 @@ rp_err rp_member_start(const rp_federation *f, rp_site *site) {
                                   .epochs = f->keys.epochs};
     const rp_err err = f->engine.kind->start_round(f->engine.context, &site->child, &order);
     site->condition = err == RP_OK ? RP_SITE_TRAINS : site->condition;
+    site->began_ns = f->now_ns;
     site->sent = site->sent || err == RP_OK;
     site->trains = number;
     return err;

@@ -7,11 +7,24 @@ enum { ROUNDS_MAX = 1000000, STEPS_MAX = 1 << 24, WAIT_MAX_S = 1000000 };
 static const double TRACE_MAX_S = 1e9;
 static const double RATE_MAX = 1000;
 
-static const char *const rules[RP_RULES + 1] = {"fedavg",  "fedavgm", "fedadam", "fedyogi",
-                                                "fednova", "elastic", "median",  "trimmed-mean"};
+static const char *const rules[RP_RULES + 1] = {"fedavg",  "fedavgm",      "fedadam",
+                                                "fedyogi", "fednova",      "elastic",
+                                                "median",  "trimmed-mean", "gossip"};
 
 const char *rp_rule_name(rp_rule_kind kind) {
     return kind < RP_RULES ? rules[kind] : "";
+}
+
+bool rp_rule_moves_sites(rp_rule_kind kind) {
+    return kind == RP_RULE_ELASTIC || kind == RP_RULE_GOSSIP;
+}
+
+rp_err rp_federated_check_real(const rp_federated_keys *keys, rp_node *root) {
+    return keys->rule.kind != RP_RULE_GOSSIP
+               ? RP_OK
+               : rp_node_fail(rp_node_at(root, "sites.rule"),
+                              "gossip is simulated only, because sites have no lines to each "
+                              "other: expected another rule, or `ringpipe sim`");
 }
 
 /* ---- rule ------------------------------------------------------------------------------------ */
@@ -21,7 +34,6 @@ static rp_err refuse_rule(const rp_node *node) {
     static const struct {
         const char *name, *why;
     } missing[] = {
-        {"gossip", "sites do not exchange weights with each other"},
         {"scaffold", "use {kind: fedavg, weights: equal} and sites.drift: true"},
         {"fedprox", "use fedavg and train.anchor"},
         {"fedadagrad", "use fedadam or fedyogi"},

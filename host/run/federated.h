@@ -21,6 +21,7 @@ typedef enum {
     RP_RULE_ELASTIC,
     RP_RULE_MEDIAN,
     RP_RULE_TRIMMED_MEAN,
+    RP_RULE_GOSSIP, /* in a simulation only */
     RP_RULES
 } rp_rule_kind;
 
@@ -47,6 +48,8 @@ typedef struct {
 } rp_rule;
 
 const char *rp_rule_name(rp_rule_kind kind);
+/* Do sites go on from weights of their own? */
+bool rp_rule_moves_sites(rp_rule_kind kind);
 
 typedef struct {
     bool given;        /* the run file has `sites`; false: no further field has a meaning */
@@ -73,6 +76,9 @@ rp_err rp_federated_read(rp_node *root, rp_federated_keys *out) RP_MUST_CHECK;
  * from train.anchor. errors USAGE at `at` */
 rp_err rp_federated_check_optimizer(const rp_federated_keys *keys, const rp_optim *optim,
                                     const rp_lr_schedule *lr, const rp_node *at) RP_MUST_CHECK;
+
+/* For real runs. errors USAGE at sites.rule: a rule that is only simulated */
+rp_err rp_federated_check_real(const rp_federated_keys *keys, rp_node *root) RP_MUST_CHECK;
 
 /* For verbs that do not run sites. errors USAGE naming the run file */
 rp_err rp_federated_refuse(const rp_federated_keys *keys, const char *run_path) RP_MUST_CHECK;

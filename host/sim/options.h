@@ -22,4 +22,8 @@ typedef struct {
     rp_format format;
 } rp_sim_options;
 
+/* What is the same for a ring and for sites. errors USAGE: options that exclude each other; --out
+ * exists; --faults is no file */
+rp_err rp_sim_check_options(const rp_sim_options *options) RP_MUST_CHECK;
+
 #endif

@@ -1,11 +1,9 @@
 #include "sim/sim.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/process.h"
@@ -56,25 +54,6 @@ static void report_seed(void *context, uint64_t seed, const rp_sim_result *resul
     }
 }
 
-static rp_err check_options(const rp_sim_options *options) {
-    if ((options->out || options->resume || options->once) &&
-        options->seed_first != options->seed_last) {
-        return rp_fail(RP_ERR_USAGE, "--%s is for one run, --seeds are many",
-                       options->out      ? "out"
-                       : options->resume ? "resume"
-                                         : "once");
-    }
-    if (options->out && access(options->out, F_OK) == 0) {
-        return rp_fail(RP_ERR_USAGE, "--out: %s exists; name a folder that does not", options->out);
-    }
-    if (strcmp(options->faults, "none") != 0 && strcmp(options->faults, "all") != 0 &&
-        access(options->faults, R_OK) != 0) {
-        return rp_fail(RP_ERR_USAGE, "--faults: expected none, all or a file, found '%s': %s",
-                       options->faults, strerror(errno));
-    }
-    return RP_OK;
-}
-
 /* The timed executor needs a profile or a throttle; without them no op would take any time. */
 static rp_err check_costs(const rp_sim_options *options, const rp_runfile *run) {
     const bool has_throttle = rp_throttles_any(&run->throttle);
@@ -102,7 +81,7 @@ rp_err rp_sim(const rp_sim_options *options) {
     rp_sim_tally tally;
     uint64_t *memory_bytes;
     rp_err err;
-    RP_TRY(check_options(options));
+    RP_TRY(rp_sim_check_options(options));
     RP_TRY(rp_sim_subject_open(options->run_path, options->set, options->set_count,
                                options->executor, options->plan, options->profile, &subject));
     RP_TRY(check_costs(options, &subject.run));

@@ -151,8 +151,37 @@ static void show_result(const lives *l) {
     }
 }
 
+/* The states with which sites have trained; *out NULL: they keep none. */
+static rp_err list_from(const lives *l, rp_arena *arena, rp_sim_from **out) {
+    const rp_sim_sites_subject *subject = l->what->subject;
+    const uint32_t rounds = subject->run.federated.rounds;
+    uint64_t *from;
+    rp_err err = RP_OK;
+    *out = NULL;
+    if (!subject->keeps_state) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, 1, out));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)subject->list.sites * ((size_t)rounds + 1), &from));
+    for (uint32_t site = 0; site < subject->list.sites; site++) {
+        for (uint32_t round = 0; round <= rounds; round++) {
+            from[(size_t)site * (rounds + 1) + round] = rp_virtual_from(l->v, site, round);
+        }
+    }
+    **out = (rp_sim_from){.of = from, .rounds = rounds};
+fail:
+    return err;
+}
+
 static rp_sim_outcome judge_end(lives *l, uint32_t life) {
-    const rp_err err = rp_sim_sites_compare(l->what, l->folder);
+    rp_sim_from *from;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "states", 0);
+    RP_TRY(list_from(l, &arena, &from));
+    err = rp_sim_sites_compare(l->what, from, l->folder);
+fail:
+    rp_arena_finish(&arena);
     if (err != RP_OK) {
         note(l, rp_err_message());
         return RP_SIM_WRONG;
@@ -182,7 +211,7 @@ static rp_err run_lives(lives *l, rp_sim_outcome *outcome) {
             return RP_OK;
         }
         note(l, end == LIFE_KILLED ? "killed; it starts again" : "stopped; it starts again");
-        rp_virtual_repair(l->v);
+        RP_TRY(rp_virtual_repair(l->v));
         RP_TRY(rest(l));
     }
 fail:

@@ -4,6 +4,7 @@
 
 #include "federation/rule.h"
 #include "federation/sample.h"
+#include "simsites/reference_site.h"
 
 /* ---- who is asked ---------------------------------------------------------------------------- */
 
@@ -59,7 +60,7 @@ typedef struct {
     const double **y_at;        /* [members] of a tensor */
     double **moved_at, *column; /* [members] */
     rp_rule_member *member;     /* [members] */
-    float *trained;             /* [values] */
+    rp_reference_sites *trains;
 } reference;
 
 static rp_err make_room(reference *r) {
@@ -74,7 +75,6 @@ static rp_err make_room(reference *r) {
     RP_TRY(RP_ARENA_NEW(&r->arena, values, &r->v));
     RP_TRY(RP_ARENA_NEW(&r->arena, values, &r->from));
     RP_TRY(RP_ARENA_NEW(&r->arena, values, &r->next));
-    RP_TRY(RP_ARENA_NEW(&r->arena, values, &r->trained));
     RP_TRY(RP_ARENA_NEW(&r->arena, members, &r->y));
     RP_TRY(RP_ARENA_NEW(&r->arena, members, &r->moved));
     RP_TRY(RP_ARENA_NEW(&r->arena, members, &r->y_at));
@@ -93,18 +93,28 @@ static float *own_of(const reference *r, uint32_t site) {
     return r->own + (size_t)site * r->subject->standin.values;
 }
 
-static void train_sites(reference *r, const rp_sim_round *round, uint64_t number) {
-    const rp_sim_sites_subject *s = r->subject;
-    const uint32_t values = s->standin.values;
-    for (uint32_t i = 0; i < round->count; i++) {
-        const uint32_t site = round->member[i];
-        memcpy(r->trained, r->has_own[site] ? own_of(r, site) : r->x, values * sizeof(float));
-        rp_standin_train(&s->standin, s->list.site[site].name, number, s->time[site].steps,
-                         r->trained);
-        for (uint32_t j = 0; j < values; j++) {
-            r->y[i][j] = (double)r->trained[j];
+static const float *given_to(const reference *r, uint32_t site) {
+    return r->has_own[site] ? own_of(r, site) : r->x;
+}
+
+/* Sites that were late have trained too, and may have saved what they keep. */
+static rp_err train_sites(reference *r, const rp_sim_round *asked, const rp_sim_round *round,
+                          uint64_t number) {
+    const uint32_t values = r->subject->standin.values;
+    uint32_t done = 0;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < asked->count; i++) {
+        const uint32_t site = asked->member[i];
+        const bool takes_part = done < round->count && round->member[done] == site;
+        const float *result;
+        RP_TRY(rp_reference_train(r->trains, site, number, given_to(r, site), &result));
+        for (uint32_t j = 0; takes_part && j < values; j++) {
+            r->y[done][j] = (double)result[j];
         }
+        done += takes_part;
     }
+fail:
+    return err;
 }
 
 static void weigh_sites(reference *r, const rp_sim_round *round) {
@@ -118,6 +128,16 @@ static void weigh_sites(reference *r, const rp_sim_round *round) {
         r->member[i] = (rp_rule_member){
             .weight = (equal ? 1 : s->list.site[round->member[i]].train_count) / all,
             .steps = (double)s->time[round->member[i]].steps};
+    }
+}
+
+/* The centre's values of a tensor that sites keep never change. */
+static void keep_tensor(reference *r, const rp_standin_tensor *tensor, uint32_t count) {
+    for (uint32_t j = tensor->first; j < tensor->first + tensor->count; j++) {
+        r->next[j] = r->from[j];
+        for (uint32_t i = 0; i < count; i++) {
+            r->moved[i][j] = r->from[j];
+        }
     }
 }
 
@@ -145,18 +165,22 @@ static void apply_rule(reference *r, uint32_t count, uint64_t update) {
                                        .column = r->column,
                                        .next = r->next + tensor->first,
                                        .is_statistic = tensor->is_statistic};
-        rp_rule_apply(&round, &values);
+        if (rp_site_keeps(&r->subject->rules, tensor->name)) {
+            keep_tensor(r, tensor, count);
+        } else {
+            rp_rule_apply(&round, &values);
+        }
     }
 }
 
 /* Weights are stored as f32. */
 static void store_round(reference *r, const rp_sim_round *round) {
     const uint32_t values = r->subject->standin.values;
-    const bool elastic = r->subject->run.federated.rule.kind == RP_RULE_ELASTIC;
+    const bool moves = rp_rule_moves_sites(r->subject->run.federated.rule.kind);
     for (uint32_t j = 0; j < values; j++) {
         r->x[j] = (float)r->next[j];
     }
-    for (uint32_t i = 0; elastic && i < round->count; i++) {
+    for (uint32_t i = 0; moves && i < round->count; i++) {
         float *own = own_of(r, round->member[i]);
         for (uint32_t j = 0; j < values; j++) {
             own[j] = (float)r->moved[i][j];
@@ -165,15 +189,16 @@ static void store_round(reference *r, const rp_sim_round *round) {
     }
 }
 
-rp_err rp_sim_reference_center(const rp_sim_sites_subject *s, const rp_sim_round *round,
-                               float *out) {
+rp_err rp_sim_reference_center(const rp_sim_sites_subject *s, const rp_sim_round *asked,
+                               const rp_sim_round *round, const rp_sim_from *from, float *out) {
     reference r = {.subject = s};
     rp_err err;
     rp_arena_init(&r.arena, "reference", 0);
     RP_TRY(make_room(&r));
+    RP_TRY(rp_reference_open(&r.arena, s, from, &r.trains));
     rp_standin_begin(&s->standin, r.x);
     for (uint32_t n = 0; n < s->run.federated.rounds; n++) {
-        train_sites(&r, &round[n], n + 1);
+        RP_TRY(train_sites(&r, &asked[n], &round[n], n + 1));
         weigh_sites(&r, &round[n]);
         apply_rule(&r, round[n].count, n + 1);
         store_round(&r, &round[n]);

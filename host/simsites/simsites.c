@@ -1,11 +1,9 @@
 #include "simsites/simsites.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/process.h"
@@ -62,18 +60,7 @@ static rp_err check_options(const rp_sim_options *options) {
                        : options->resume ? "resume"
                                          : "once");
     }
-    if (options->out && options->seed_first != options->seed_last) {
-        return rp_fail(RP_ERR_USAGE, "--out is for one run, --seeds are many");
-    }
-    if (options->out && access(options->out, F_OK) == 0) {
-        return rp_fail(RP_ERR_USAGE, "--out: %s exists; name a folder that does not", options->out);
-    }
-    if (strcmp(options->faults, "none") != 0 && strcmp(options->faults, "all") != 0 &&
-        access(options->faults, R_OK) != 0) {
-        return rp_fail(RP_ERR_USAGE, "--faults: expected none, all or a file, found '%s': %s",
-                       options->faults, strerror(errno));
-    }
-    return RP_OK;
+    return rp_sim_check_options(options);
 }
 
 /* A fault of a file: `node` counts the sites of the split file, and a line is one between the host

@@ -1,6 +1,7 @@
 /* Weights of a simulated run: a few values for each tensor of the model, under its name. A step of
- * a site changes every value in a way that depends on the site, the round and the step, so the bits
- * of the centre tell which contributions it has, how often, and in which order. */
+ * a site changes every value in a way that depends on the site, the round, the step and what the
+ * site has kept, so the bits of the centre tell which contributions it has, how often, in which
+ * order, and from which state. */
 #ifndef RP_SIMSITES_STANDIN_H
 #define RP_SIMSITES_STANDIN_H
 
@@ -28,13 +29,28 @@ rp_err rp_standin_open(rp_arena *arena, const rp_model *model, uint64_t seed,
 
 /* The centre before the first round: [values]. */
 void rp_standin_begin(const rp_standin *standin, float *out);
-/* Trains a round of a site in place: [values]. Pure. */
+/* What a round trains from, and comes to: [values] each. */
+typedef struct {
+    float *values;
+    float *momentum; /* of the optimiser, 0 for running statistics; NULL: it has none */
+    float *drift;    /* is added in each step, and does not change; NULL: none */
+} rp_standin_state;
+
+/* Trains a round of a site in place. Pure. */
 void rp_standin_train(const rp_standin *standin, const char *site, uint64_t round, uint64_t steps,
-                      float *values);
+                      const rp_standin_state *state);
+/* The sum of the learning rates of a round. */
+double rp_standin_rates(uint64_t steps);
 
 /* Weights as a file. errors  IO; reading: FORMAT: a tensor is missing or damaged */
 rp_err rp_standin_write(const rp_standin *standin, const char *path, const float *values,
                         uint64_t round) RP_MUST_CHECK;
 rp_err rp_standin_read(const rp_standin *standin, const char *path, float *out) RP_MUST_CHECK;
+/* Reads a round's start (sites/start.h): momentum and drift are 0 where the file has none. */
+rp_err rp_standin_read_start(const rp_standin *standin, const char *path,
+                             const rp_standin_state *out) RP_MUST_CHECK;
+/* Writes the checkpoint of a trained round: what start.safetensors has, under the same names. */
+rp_err rp_standin_write_trained(const rp_standin *standin, const char *path,
+                                const rp_standin_state *state) RP_MUST_CHECK;
 
 #endif

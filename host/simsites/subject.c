@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "run/patterns.h"
 #include "run/remarks.h"
 
 /* Seconds of a forward and a backward of a layer with the digest executor. */
@@ -40,15 +41,25 @@ fail:
     return err;
 }
 
-/* Simulated sites keep nothing from one round to the next and send whole weights. */
-static rp_err check_site_options(const rp_runfile *run) {
-    const rp_site_options *options = &run->federated.options;
-    return options->clip > 0 || options->delta.kind != RP_DELTA_NONE ||
-                   rp_site_options_keep_state(options)
-               ? rp_node_fail(rp_node_at(run->root, "sites"),
-                              "keep, drift, optimizer, clip and delta are not simulated: expected "
-                              "none of them, or `ringpipe train`")
-               : RP_OK;
+static rp_err read_options(rp_sim_sites_subject *s) {
+    const rp_site_options *options = &s->run.federated.options;
+    const uint32_t count = rp_patterns_count(options->keep);
+    const char **pattern;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&s->arena, (size_t)count + 1, &pattern));
+    for (uint32_t i = 0; i < count; i++) {
+        pattern[i] = rp_node_text(rp_patterns_at(options->keep, i));
+    }
+    s->rules = (rp_round_rules){.keep = pattern,
+                                .keep_count = count,
+                                .drift = options->drift,
+                                .keeps_optimizer = options->keeps_optimizer,
+                                .clip = options->clip,
+                                .delta = options->delta};
+    s->keeps_state = rp_site_options_keep_state(options);
+    s->has_options = s->keeps_state || options->clip > 0;
+fail:
+    return err;
 }
 
 static rp_err read_trace(rp_sim_sites_subject *s) {
@@ -72,7 +83,7 @@ rp_err rp_sim_sites_open(const char *run_path, const char *const *set, uint32_t 
     *out = (rp_sim_sites_subject){0};
     rp_arena_init(&out->arena, "sites", 0);
     RP_TRY(rp_runfile_read(&out->arena, run_path, set, set_count, &out->run));
-    RP_TRY(check_site_options(&out->run));
+    RP_TRY(read_options(out));
     RP_TRY(rp_runfile_check_cut(&out->run));
     RP_TRY(rp_runfile_check_values(&out->run));
     RP_TRY(rp_federation_find_cost(&out->arena, &out->run, &out->cost));

@@ -6,6 +6,7 @@
 #include "federation/round_time.h"
 #include "federation/trace.h"
 #include "simsites/standin.h"
+#include "sites/rules.h"
 
 /* All pointers are in `arena`. */
 typedef struct {
@@ -16,7 +17,10 @@ typedef struct {
     rp_trace_site *trace; /* [sites]; NULL: all sites are always there */
     rp_round_time *time;  /* [sites]; an unknown line takes no time */
     rp_standin standin;
-    double round_s; /* of the longest round without faults */
+    rp_round_rules rules; /* options of `sites` for a site's round */
+    bool keeps_state;     /* a site keeps something from one round to the next */
+    bool has_options;     /* rules change what leaves a site, or what it keeps */
+    double round_s;       /* of the longest round without faults */
 } rp_sim_sites_subject;
 
 /* `executor`: "digest": an op takes a fixed time; "timed": as `profile`, a profile.json, or

@@ -17,6 +17,7 @@ typedef struct {
     uint32_t *rows;      /* [rounds]: lines about asked sites */
     uint64_t closed;     /* rounds whose line is in the log */
     uint64_t *late;      /* [sites]: rounds that it missed */
+    const rp_sim_from *from;
 } comparison;
 
 /* ---- the log --------------------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ static rp_err compare_center(comparison *c, const char *folder) {
     (void)snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     RP_TRY(RP_ARENA_NEW(&c->arena, (size_t)s->standin.values + 1, &want));
     RP_TRY(RP_ARENA_NEW(&c->arena, (size_t)s->standin.values + 1, &found));
-    RP_TRY(rp_sim_reference_center(s, c->round, want));
+    RP_TRY(rp_sim_reference_center(s, c->what->asked, c->round, c->from, want));
     RP_TRY(rp_standin_read(&s->standin, path, found));
     for (uint32_t j = 0; j < s->standin.values; j++) {
         if (memcmp(&found[j], &want[j], sizeof *want) != 0) {
@@ -160,7 +161,7 @@ static rp_err compare_site(const comparison *c, const json_t *object, uint32_t s
     }
     return whole_of(object, "rounds") == rounds && missed == c->late[site] &&
                    whole_of(object, "samples") == rounds * s->time[site].samples &&
-                   whole_of(object, "up_bytes") == rounds * s->cost.weights_bytes
+                   whole_of(object, "up_bytes") == rounds * s->cost.update_bytes
                ? RP_OK
                : rp_fail(RP_ERR_FAULT,
                          "summary.json: site %s has %" PRIu64 " rounds and %" PRIu64
@@ -188,10 +189,11 @@ fail:
     return err;
 }
 
-rp_err rp_sim_sites_compare(const rp_sim_sites_case *what, const char *folder) {
+rp_err rp_sim_sites_compare(const rp_sim_sites_case *what, const rp_sim_from *from,
+                            const char *folder) {
     const rp_sim_sites_subject *s = what->subject;
     const uint32_t rounds = s->run.federated.rounds;
-    comparison c = {.what = what};
+    comparison c = {.what = what, .from = from};
     rp_err err;
     rp_arena_init(&c.arena, "verdict", 0);
     RP_TRY(RP_ARENA_NEW(&c.arena, (size_t)rounds + 1, &c.round));

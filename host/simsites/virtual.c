@@ -83,7 +83,10 @@ static bool is_running(const rp_virtual_site *site) {
 static void lose_site(rp_virtual *v, uint32_t index, const rp_sim_fault *fault) {
     rp_virtual_site *site = &v->site[index];
     const int64_t until_ns = fault_end_ns(fault);
-    site->gone = site->gone || fault->kind == RP_SIM_FAULT_GONE;
+    if (fault->kind == RP_SIM_FAULT_GONE && !site->gone) {
+        site->gone = true;
+        site->loses_all = rp_rng_below(&v->draw, 2) == 0;
+    }
     site->away_until_ns = until_ns > site->away_until_ns ? until_ns : site->away_until_ns;
     if (is_running(site)) {
         rp_virtual_end_site(v, index, EXIT_KILLED);
@@ -197,13 +200,38 @@ void rp_virtual_begin_host(rp_virtual *v, const char *folder) {
     v->host = (rp_virtual_host){0};
 }
 
-void rp_virtual_repair(rp_virtual *v) {
+rp_err rp_virtual_repair(rp_virtual *v) {
+    rp_err err = RP_OK;
     for (uint32_t i = 0; i < v->sites; i++) {
+        RP_TRY(v->site[i].gone ? rp_virtual_lose_kept(v, i) : RP_OK);
         v->site[i].gone = false;
     }
+fail:
+    return err;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
+
+static rp_err open_site(rp_arena *arena, const rp_sim_sites_subject *subject,
+                        rp_virtual_site *site) {
+    const size_t values = (size_t)subject->standin.values + 1;
+    const size_t rounds = (size_t)subject->run.federated.rounds + 2;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, values, &site->state.values));
+    RP_TRY(RP_ARENA_NEW(arena, rounds, &site->saved));
+    RP_TRY(RP_ARENA_NEW(arena, rounds, &site->from));
+    for (size_t n = 0; n < rounds; n++) {
+        site->from[n] = RP_SITE_NO_ROUND;
+    }
+    if (subject->rules.keeps_optimizer) {
+        RP_TRY(RP_ARENA_NEW(arena, values, &site->state.momentum));
+    }
+    if (subject->rules.drift) {
+        RP_TRY(RP_ARENA_NEW(arena, values, &site->state.drift));
+    }
+fail:
+    return err;
+}
 
 rp_err rp_virtual_open(rp_arena *arena, const rp_sim_sites_subject *subject,
                        const rp_sim_faults *faults, rp_rng draw, rp_eventlog *log,
@@ -221,7 +249,7 @@ rp_err rp_virtual_open(rp_arena *arena, const rp_sim_sites_subject *subject,
     RP_TRY(RP_ARENA_NEW(arena, (size_t)faults->count + 1, &v->over));
     for (uint32_t i = 0; i < v->sites; i++) {
         v->site[i].slow = 1;
-        RP_TRY(RP_ARENA_NEW(arena, (size_t)subject->standin.values + 1, &v->site[i].values));
+        RP_TRY(open_site(arena, subject, &v->site[i]));
     }
     *out = v;
 fail:
@@ -234,6 +262,10 @@ uint32_t rp_virtual_faults(const rp_virtual *v) {
 
 const uint32_t *rp_virtual_fault_kinds(const rp_virtual *v) {
     return v->kind;
+}
+
+uint64_t rp_virtual_from(const rp_virtual *v, uint32_t site, uint64_t round) {
+    return v->site[site].from[round];
 }
 
 const uint32_t *rp_virtual_kills(const rp_virtual *v) {

@@ -42,14 +42,18 @@ rp_virtual_host rp_virtual_take_host(rp_virtual *v);
 bool rp_virtual_is_killed(const rp_virtual *v);
 /* The host starts in this folder. */
 void rp_virtual_begin_host(rp_virtual *v, const char *folder);
-/* Sites that were lost for good return. */
-void rp_virtual_repair(rp_virtual *v);
+/* Sites that were lost for good return, without what they kept, or with an old state of it. errors
+ * IO */
+rp_err rp_virtual_repair(rp_virtual *v) RP_MUST_CHECK;
 
 uint32_t rp_virtual_faults(const rp_virtual *v);             /* that have begun */
 const uint32_t *rp_virtual_fault_kinds(const rp_virtual *v); /* [RP_SIM_FAULT_KINDS] of these */
 /* How often the host was killed in each state: [RP_FEDERATION_AT_STATES]. */
 const uint32_t *rp_virtual_kills(const rp_virtual *v);
 const char *rp_virtual_state_name(rp_federation_at state);
+
+/* The round of the state with which a site trained a round, or RP_SITE_NO_ROUND. */
+uint64_t rp_virtual_from(const rp_virtual *v, uint32_t site, uint64_t round);
 
 /* Whether this kind has an effect on sites. */
 bool rp_virtual_knows(rp_sim_fault_kind kind);

@@ -35,17 +35,21 @@ static rp_err open_round(rp_virtual *v, rp_virtual_site *site, const rp_round_or
     const bool goes_on = site->round == order->round && access(order->out, F_OK) == 0;
     rp_err err;
     *same = true;
+    RP_TRY(v->subject->keeps_state ? rp_folders_make(order->kept, 0777) : RP_OK);
     RP_TRY(rp_sites_digest_file(order->in, digest));
     if (goes_on) {
         *same = strcmp(site->in, digest) == 0;
         return RP_OK;
     }
     RP_TRY(mkdir(order->out, 0777) == 0 ? RP_OK : rp_folders_make(order->out, 0777));
-    RP_TRY(rp_standin_read(&v->subject->standin, order->in, site->values));
+    RP_TRY(rp_standin_read(&v->subject->standin, order->in, site->state.values));
     memcpy(site->in, digest, sizeof site->in);
     (void)snprintf(site->out, sizeof site->out, "%s", order->out);
+    (void)snprintf(site->given, sizeof site->given, "%s", order->in);
+    (void)snprintf(site->kept, sizeof site->kept, "%s", order->kept);
     site->round = order->round;
     site->trained = 0;
+    err = v->subject->has_options ? rp_virtual_begin_kept(v, order->site) : RP_OK;
 fail:
     return err;
 }
@@ -166,8 +170,8 @@ fail:
 /* Stand-ins are small, so the bytes are those of the model. */
 static uint64_t file_bytes(void *context, const char *path) {
     const rp_virtual *v = context;
-    (void)path;
-    return v->subject->cost.weights_bytes;
+    const bool is_update = strstr(path, "/update.safetensors") != NULL;
+    return is_update ? v->subject->cost.update_bytes : v->subject->cost.weights_bytes;
 }
 
 /* A kill while the log is written leaves a part of its lines. */

@@ -6,6 +6,7 @@
 
 #include "simsites/virtual.h"
 #include "sites/asked.h"
+#include "sites/state.h"
 
 enum { RP_VIRTUAL_PATH = 4096 };
 
@@ -21,6 +22,10 @@ typedef enum {
     RP_VIRTUAL_ENDED
 } rp_virtual_phase;
 
+/* Whether a site has the state of a round, as the simulation knows it. UNSURE: the run may have
+ * removed it with a damaged result. */
+typedef enum { RP_VIRTUAL_ABSENT, RP_VIRTUAL_UNSURE, RP_VIRTUAL_SAVED } rp_virtual_saved;
+
 typedef struct {
     rp_virtual_phase phase;
     double left_ns; /* of the phase, at full speed */
@@ -28,12 +33,17 @@ typedef struct {
     uint64_t round; /* of its folder; 0: it has none */
     double trained; /* share of the round's steps that its checkpoint has */
     char in[RP_SITES_DIGEST];
-    float *values; /* [values] from which it trains */
-    char out[RP_VIRTUAL_PATH];
-    int64_t told_ns; /* 0: it was not told to end */
+    rp_standin_state state; /* from which it trains */
+    char given[RP_VIRTUAL_PATH], out[RP_VIRTUAL_PATH];
+    char kept[RP_VIRTUAL_PATH]; /* folder of what it keeps; "": no round has begun */
+    rp_virtual_saved *saved;    /* [rounds + 1] */
+    uint64_t *from;             /* [rounds + 1]: round of the state with which it trained a round,
+                                   or RP_SITE_NO_ROUND */
+    int64_t told_ns;            /* 0: it was not told to end */
 
     /* what faults do to it */
     bool gone;                                    /* for good */
+    bool loses_all;                               /* with all states; false: with the newest */
     uint32_t damages, down_outs, up_outs, stills; /* faults in effect */
     int64_t away_until_ns;
     double slow; /* times as long; 1: as planned */
@@ -64,12 +74,26 @@ struct rp_virtual {
     off_t log_bytes; /* before the lines of the round */
 };
 
-/* virtual_site.c: as rp_virtual_now_ns(). */
-int64_t rp_virtual_time_ns(const rp_virtual *v);
-/* The site's ring saves its state, from which it goes on after a restart. */
+/* As rp_virtual_now_ns(). */
+static inline int64_t rp_virtual_time_ns(const rp_virtual *v) {
+    return rp_clock_now_ns(&v->clock) - RP_VIRTUAL_BEGIN_NS;
+}
+
+/* virtual_site.c: the site's ring saves its state, from which it goes on after a restart. */
 void rp_virtual_keep_checkpoint(rp_virtual *v, uint32_t index);
 /* Ends the process of a site with this exit code. */
 void rp_virtual_end_site(rp_virtual *v, uint32_t index, int code);
+/* virtual_kept.c: begins a round of a site with options of `sites`: makes its start from the
+ * weights that it was given and the state that it has. errors IO; FORMAT: it has another state than
+ * the simulation knows of */
+rp_err rp_virtual_begin_kept(rp_virtual *v, uint32_t index) RP_MUST_CHECK;
+/* Trains the round, writes its result and saves the state. errors IO, FORMAT */
+rp_err rp_virtual_train_kept(rp_virtual *v, uint32_t index) RP_MUST_CHECK;
+/* Its result is damaged, so the run removes its state of the round when it reads the result. */
+void rp_virtual_note_damage(rp_virtual *v, uint32_t index);
+/* A site that was lost comes back without its states, or with an old one. errors IO */
+rp_err rp_virtual_lose_kept(rp_virtual *v, uint32_t index) RP_MUST_CHECK;
+
 /* Begins the next phase of a round, or ends it. errors IO, FORMAT */
 rp_err rp_virtual_next_phase(rp_virtual *v, uint32_t index) RP_MUST_CHECK;
 /* Writes the score. errors IO */

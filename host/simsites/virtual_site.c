@@ -9,10 +9,6 @@
 #include "base/replace.h"
 #include "simsites/virtual_own.h"
 
-int64_t rp_virtual_time_ns(const rp_virtual *v) {
-    return rp_clock_now_ns(&v->clock) - RP_VIRTUAL_BEGIN_NS;
-}
-
 /* ---- a round --------------------------------------------------------------------------------- */
 
 /* A ring saves its state after every quarter of its steps, from which it goes on. */
@@ -39,14 +35,17 @@ static json_t *json_of_answer(const rp_virtual *v, uint32_t index, const char *d
     const rp_round_time *time = &v->subject->time[index];
     const rp_site_samples *held = &v->subject->list.site[index];
     const double loss = 1 / (double)site->round;
+    const uint64_t from = site->from[site->round];
     return json_pack("{s:i, s:I, s:s, s:s, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:f, s:f, s:{s:f, "
-                     "s:f}, s:s, s:s}",
+                     "s:f}, s:{s:o}, s:s, s:s}",
                      "version", 1, "round", (json_int_t)site->round, "site", held->name, "status",
                      "finished", "steps", (json_int_t)time->steps, "samples",
                      (json_int_t)time->samples, "held", (json_int_t)held->train_count, "loss",
                      "first", loss, "mean", loss, "last", loss, "delta_norm", 0.0, "norm_a",
                      (double)time->steps, "seconds", "start", time->start_s, "train",
-                     (double)time->steps * time->step_s, "in", site->in, "out", digest);
+                     (double)time->steps * time->step_s, "state", "from",
+                     from == RP_SITE_NO_ROUND ? json_null() : json_integer((json_int_t)from), "in",
+                     site->in, "out", digest);
 }
 
 /* One bit of the weights flips after their digest was taken. */
@@ -64,19 +63,29 @@ static rp_err damage(const char *path) {
     return done ? RP_OK : rp_fail(RP_ERR_IO, "%s: could not be damaged", path);
 }
 
-static rp_err write_result(rp_virtual *v, uint32_t index) {
+static rp_err train_plain(rp_virtual *v, uint32_t index, const char *path) {
     rp_virtual_site *site = &v->site[index];
-    const rp_site_samples *held = &v->subject->list.site[index];
+    const rp_standin *standin = &v->subject->standin;
+    rp_standin_train(standin, v->subject->list.site[index].name, site->round,
+                     v->subject->time[index].steps, &site->state);
+    return rp_standin_write(standin, path, site->state.values, site->round);
+}
+
+/* The answer comes last. A site with options has written its result when it had trained. */
+static rp_err write_answer(rp_virtual *v, uint32_t index) {
+    rp_virtual_site *site = &v->site[index];
+    const bool coded = v->subject->rules.delta.kind != RP_DELTA_NONE;
     char path[RP_VIRTUAL_PATH + 32];
     char digest[RP_SITES_DIGEST];
     json_t *answer = NULL;
     rp_err err;
-    rp_standin_train(&v->subject->standin, held->name, site->round, v->subject->time[index].steps,
-                     site->values);
-    (void)snprintf(path, sizeof path, "%s/weights.safetensors", site->out);
-    RP_TRY(rp_standin_write(&v->subject->standin, path, site->values, site->round));
+    (void)snprintf(path, sizeof path, "%s/%s.safetensors", site->out, coded ? "update" : "weights");
+    RP_TRY(v->subject->has_options ? RP_OK : train_plain(v, index, path));
     RP_TRY(rp_sites_digest_file(path, digest));
-    RP_TRY(site->damages > 0 ? damage(path) : RP_OK);
+    if (site->damages > 0) {
+        RP_TRY(damage(path));
+        rp_virtual_note_damage(v, index);
+    }
     answer = json_of_answer(v, index, digest);
     (void)snprintf(path, sizeof path, "%s/round.json", site->out);
     FILE *file = answer ? rp_replace_begin(path) : NULL;
@@ -105,11 +114,12 @@ rp_err rp_virtual_next_phase(rp_virtual *v, uint32_t index) {
         site->left_ns = (double)time->steps * time->step_s * (1 - site->trained) * 1e9;
         break;
     case RP_VIRTUAL_TRAIN:
+        RP_TRY(v->subject->has_options ? rp_virtual_train_kept(v, index) : RP_OK);
         site->trained = 1;
         site->left_ns = time->up_s * 1e9;
         break;
     default:
-        RP_TRY(write_result(v, index));
+        RP_TRY(write_answer(v, index));
         rp_virtual_end_site(v, index, 0);
         return RP_OK;
     }

@@ -54,6 +54,7 @@ class Simulated(program.Case):
         self.assertIn("fault: ", said[0])
         self.ringpipe("sim", run, "--out", "calm", "--quiet")
         self.ringpipe("sim", run, "--out", "faults", "--quiet", "--faults", "all", "--seed", "5")
+        self.assertFalse((self.dir / "calm/now.json").exists())
         for name in ("center.safetensors", "weights.safetensors"):
             self.assertEqual((self.dir / "calm" / name).read_bytes(),
                              (self.dir / "faults" / name).read_bytes())
@@ -80,6 +81,16 @@ class Simulated(program.Case):
                                "8}\n", "faults.yaml")
         out, _ = self.ringpipe("sim", run, "--faults", faults)
         self.assertRegex(out, r"missed rounds: site-1 [12] late, 0 failed")
+
+    def test_gossip(self):
+        """A rule that only the simulation has."""
+        run = self.split(4, "rounds: 4, steps: 4, rule: gossip")
+        out, _ = self.ringpipe("sim", run, "--faults", "all", "--seeds", "1..4", "--format", "json")
+        tally = json.loads(out)
+        self.assertEqual((tally["runs"], tally["hung"], tally["wrong"]), (4, 0, 0))
+        for words in (("--out", "x"), ("--dry-run",)):
+            self.assertIn("gossip is simulated only", self.refused("train", run, *words))
+        self.assertFalse((self.dir / "x").exists())
 
     def test_refused(self):
         run = self.split(3, "rounds: 4, steps: 4")

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import program
+import test_lost_boards
 
 RUN = """\
 model: mlp
@@ -170,30 +171,14 @@ class Sites(program.Case):
 
     # ---- kills ----
 
+    @unittest.skipIf(program.SLOWER > 1, "a sanitizer would have to be loaded before killed.so")
     def test_host_killed(self):
-        """Killed at every state, the run goes on with the same bits."""
-        self.train("whole", "--set", "train.eval_epochs=0")
-        states = {
-            "start": lambda: (self.dir / "k/federation.json").exists(),
-            "training": lambda: list((self.dir / "k/rounds/1").glob("*/run/log.jsonl")),
-            "a site is done": lambda: list((self.dir / "k/rounds/2").glob("*/round.json")),
-            "all are done": lambda: len(list((self.dir / "k/rounds/2").glob("*/round.json"))) == 3,
-            "the last round": lambda: len(self.rounds("k")) == 3,
-        }
-        begun = False
-        for state, reached in states.items():
-            words = ("resume", "k") if begun else ("train", self.file, "--out", "k", "--set",
-                                                   "train.eval_epochs=0")
-            process = self.start(*words)
-            self.wait_for(state, lambda: reached() or process.poll() is not None, 120)
-            process.kill()
-            process.communicate()
-            begun = True
-        self.ringpipe("resume", "k", seconds=200)
-        self.assertEqual(self.bits("k"), self.bits("whole"))
-        self.assertEqual(self.summary("k")["status"], "finished")
-        self.assertTrue((self.dir / "k/weights.safetensors").read_bytes() ==
-                        (self.dir / "whole/weights.safetensors").read_bytes())
+        """Killed in each state of a round, the run goes on with the same bits: the short form of
+        the bench, which also kills sites."""
+        bench = program.SOURCE / "tests/bench/bench_site_faults.py"
+        said, _ = self.ringpipe(program.RINGPIPE, "--rounds", "6", "--sites", "2", "--boards", "1",
+                                "--ahead", "0", "--cases", "host", program=bench, seconds=200)
+        self.assertIn("host: the same bits over 6 rounds", said)
 
     def test_random_kills(self):
         """The host is killed at random moments, again and again."""
@@ -549,7 +534,7 @@ class Sites(program.Case):
 
     def test_wrong_inputs(self):
         wrong = {
-            "sites.rule=gossip": "'gossip' is not a rule here: sites do not exchange weights",
+            "sites.rule=gossip": "gossip is simulated only",
             "sites.rule={kind: fedavgm, lr: 0}": "above 0",
             "sites.rule={kind: fedavg, momentum: 0.9}": "momentum",
             "sites.rule={kind: trimmed-mean, trim: 0.5}": "below 0.5",
@@ -651,6 +636,39 @@ class Sites(program.Case):
         said, _ = self.ringpipe("train", "glyphs.yaml", "--set", "sites.split=four.json", "--out",
                                 "e", *self.sets(rounds=2), seconds=200)
         self.assertIn("finished: 4 sites, 2 rounds", said)
+
+
+class Boards(test_lost_boards.Roster):
+    """A site whose ring has boards of a roster."""
+
+    def test_board_away(self):
+        """A board of a site's ring that is away is named while the ring still waits for it."""
+        whole = self.run_file(RUN[:RUN.index("sites:")], "whole.yaml")
+        self.ringpipe("data", "split", whole, "--sites", "3", "--by", "iid", "--out", "split.json")
+        self.run_file(RUN[:RUN.index("sites:")].replace("boards: 2", "roster: lab.yaml") +
+                      "keys: controller\n", "ring.yaml")
+        agent, address = self.boards["two"]
+        agent.kill()
+        agent.communicate()
+        process = self.start("train", self.run_file(RUN), "--out", "a", "--set",
+                             "train.eval_epochs=0", "--set", "sites.files={site-1: ring.yaml}",
+                             "--set", "sites.rounds=1")
+
+        def events(name):
+            lines = (self.dir / "a/log.jsonl").read_text().splitlines(keepends=True)
+            found = [json.loads(line) for line in lines if line.endswith("\n")]
+            return [line for line in found if line.get("event") == name]
+
+        self.wait_for("the log", (self.dir / "a/log.jsonl").exists, 60, process)
+        waiting = self.wait_for("its name", lambda: events("waiting"), 60, process)
+        self.assertEqual((waiting[0]["site"], waiting[0]["round"]), ("site-1", 1))
+        self.assertIn("two", waiting[0]["boards"])
+        self.assertEqual(events("away"), [])  # the ring of the site has not given up
+        self.agent("two", "--name", "two", listen=address)
+        _, err = self.finish(process, seconds=200)
+        self.assertIn("site site-1: its ring waits for", err)
+        self.assertEqual(json.loads((self.dir / "a/summary.json").read_text())["status"],
+                         "finished")
 
 
 def expand(items):

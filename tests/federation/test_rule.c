@@ -2,6 +2,7 @@
  * the rules that they become in special cases. */
 #include "expect.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "golden.h"
@@ -38,7 +39,7 @@ static void take_round(run *r, const uint32_t *who, uint32_t count) {
     double all = 0;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t site = who[i];
-        const double *from = r->rule.kind == RP_RULE_ELASTIC ? r->own[site] : r->x;
+        const double *from = rp_rule_moves_sites(r->rule.kind) ? r->own[site] : r->x;
         train_site(site, from, r->steps[site], r->momentum, y[i]);
         values[i] = y[i];
         to[i] = moved[i];
@@ -60,7 +61,7 @@ static void take_round(run *r, const uint32_t *who, uint32_t count) {
                                             .column = column,
                                             .next = next});
     memcpy(r->x, next, sizeof next);
-    for (uint32_t i = 0; i < count && r->rule.kind == RP_RULE_ELASTIC; i++) {
+    for (uint32_t i = 0; i < count && rp_rule_moves_sites(r->rule.kind); i++) {
         memcpy(r->own[who[i]], moved[i], sizeof moved[i]);
     }
 }
@@ -247,10 +248,48 @@ static void statistics_and_what_stays(void **state) {
     }
 }
 
+/* A ring of four sites, as numpy has multiplied it with the matrix of Metropolis' weights. */
+static void gossip_mixes_neighbours(void **state) {
+    enum { RING = 4 };
+    static const double y[RING][WEIGHTS] = {{1, 0}, {2, 4}, {3, -8}, {6, 4}};
+    static const double want[RING][WEIGHTS] = {
+        {3, 8.0 / 3}, {2, -4.0 / 3}, {11.0 / 3, 0}, {10.0 / 3, -4.0 / 3}};
+    const rp_rule rule = {.kind = RP_RULE_GOSSIP, .equal = true};
+    const rp_rule_member member[RING] = {{0.25, 1}, {0.25, 1}, {0.25, 1}, {0.25, 1}};
+    const double *values[RING] = {y[0], y[1], y[2], y[3]};
+    double moved[RING][WEIGHTS];
+    double *to[RING] = {moved[0], moved[1], moved[2], moved[3]};
+    double next[WEIGHTS];
+    (void)state;
+    for (uint32_t count = RING; count > 0; count--) { /* also with fewer members */
+        rp_rule_member of[RING];
+        for (uint32_t i = 0; i < count; i++) {
+            of[i] = (rp_rule_member){1.0 / count, 1};
+        }
+        rp_rule_apply(
+            &(rp_rule_round){
+                .rule = &rule, .member = count == RING ? member : of, .count = count, .update = 1},
+            &(rp_rule_values){
+                .count = WEIGHTS, .x = start, .y = values, .moved = to, .next = next});
+        for (uint32_t j = 0; j < WEIGHTS; j++) {
+            double mean = 0;
+            for (uint32_t i = 0; i < count; i++) {
+                mean += moved[i][j] / count;
+                assert_true(count < RING || fabs(moved[i][j] - want[i][j]) < EXACT);
+            }
+            assert_true(fabs(mean - next[j]) < EXACT); /* the mean stays */
+        }
+    }
+    assert_memory_equal(moved[0], y[0], sizeof y[0]); /* a site on its own */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_give_the_vectors),    cmocka_unit_test(more_vectors),
-        cmocka_unit_test(special_cases_are_fedavg),  cmocka_unit_test(one_liar_does_not_count),
+        cmocka_unit_test(gossip_mixes_neighbours),
+        cmocka_unit_test(rules_give_the_vectors),
+        cmocka_unit_test(more_vectors),
+        cmocka_unit_test(special_cases_are_fedavg),
+        cmocka_unit_test(one_liar_does_not_count),
         cmocka_unit_test(statistics_and_what_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

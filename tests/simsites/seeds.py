@@ -43,7 +43,8 @@ TRACE = {"site-0": {"active": [0], "inactive": [100], "finish_time": 100},
          "site-1": {"active": [0, 50], "inactive": [30, 100], "finish_time": 100},
          "site-2": {"active": [0], "inactive": [70], "finish_time": 100}}
 # Options of `sites`. Without `take` every case has the same centre with and without faults.
-CASES = ("rule: fedavg", "rule: fedavg, at_once: 3", "rule: {kind: fedavgm, nesterov: true}",
+CASES = ("rule: fedavg", "rule: gossip, at_once: 3, take: {least: 2, wait: 5}",
+         "rule: fedavg, at_once: 3", "rule: {kind: fedavgm, nesterov: true}",
          "rule: {kind: fedadam, variant: flower}, count: 2", "rule: fednova, epochs: 1, at_once: 2",
          "rule: elastic, at_once: 3", "rule: elastic, count: 2",
          "rule: median, availability: {trace: trace.json, seconds: 10}",
@@ -51,7 +52,15 @@ CASES = ("rule: fedavg", "rule: fedavg, at_once: 3", "rule: {kind: fedavgm, nest
          "rule: fedyogi, at_once: 2, take: {least: 1, wait: 60}",
          "rule: elastic, at_once: 3, take: {least: 2}",
          "rule: trimmed-mean, at_once: 3, take: {least: 2, wait: 6}, "
-         "availability: {trace: trace.json, seconds: 15}")
+         "availability: {trace: trace.json, seconds: 15}",
+         "rule: {kind: fedavg, weights: equal}, drift: true, at_once: 3",
+         "rule: fedavg, clip: 0.2, count: 2",
+         "rule: fedavgm, keep: ['bn1.*'], optimizer: keep, at_once: 2, count: 2",
+         "rule: elastic, delta: {codec: int8}, at_once: 3",
+         "rule: fedavg, keep: ['bn1.*'], optimizer: keep, delta: {codec: topk, share: 0.4}, "
+         "at_once: 3, take: {least: 1, wait: 5}",
+         "rule: fedadam, optimizer: keep, delta: {codec: int8}, at_once: 3, "
+         "take: {least: 2, wait: 6}, availability: {trace: trace.json, seconds: 12}")
 MANY = 800
 MARKS_LEAST = 5  # of 1,000 runs: kills in each state, faults of each kind that sites have
 KINDS = ("crash", "suspend", "slow", "partition", "host-crash", "save-crash", "host-suspend",
@@ -62,7 +71,7 @@ NO_KILLS = {"scored"}  # there is no test part
 def prepare(program, folder, case):
     """Writes the files of a case; returns its run file."""
     folder = pathlib.Path(folder)
-    averages = any(word in case for word in ("fedavgm", "fedadam", "fedyogi"))
+    averages = any(word in case for word in ("fedavgm", "fedadam", "fedyogi", "bn1", "clip"))
     (folder / "model.yaml").write_text(STATISTICS if averages else MODEL)
     (folder / "train.csv").write_text("".join(f"{i},{i * i % 7},{i % 3}\n" for i in range(SAMPLES)))
     (folder / "trace.json").write_text(json.dumps(TRACE))

@@ -17,6 +17,11 @@ static void open_case(const char *keys) {
     what = (rp_sim_sites_case){.subject = &subject, .asked = asked, .run_path = path};
 }
 
+static void train(const char *site, uint64_t round, uint64_t steps, float *values) {
+    const rp_standin_state state = {.values = values};
+    rp_standin_train(&subject.standin, site, round, steps, &state);
+}
+
 static void steps_tell_who_and_when(void **state) {
     float a[64] = {0};
     float b[64] = {0};
@@ -26,8 +31,8 @@ static void steps_tell_who_and_when(void **state) {
     assert_true(subject.standin.values <= 64 && subject.standin.tensors > 0);
     rp_standin_begin(&subject.standin, a);
     memcpy(b, a, bytes);
-    rp_standin_train(&subject.standin, "site-0", 1, 3, a);
-    rp_standin_train(&subject.standin, "site-0", 1, 3, b);
+    train("site-0", 1, 3, a);
+    train("site-0", 1, 3, b);
     assert_memory_equal(a, b, bytes);
     const struct {
         const char *site;
@@ -35,21 +40,25 @@ static void steps_tell_who_and_when(void **state) {
     } others[] = {{"site-1", 1, 3}, {"site-0", 2, 3}, {"site-0", 1, 4}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         rp_standin_begin(&subject.standin, b);
-        rp_standin_train(&subject.standin, others[i].site, others[i].round, others[i].steps, b);
+        train(others[i].site, others[i].round, others[i].steps, b);
         assert_memory_not_equal(a, b, bytes);
     }
-    rp_standin_train(&subject.standin, "site-0", 1, 3, a); /* a second time */
+    train("site-0", 1, 3, a); /* a second time */
     rp_standin_begin(&subject.standin, b);
-    rp_standin_train(&subject.standin, "site-0", 1, 3, b);
+    train("site-0", 1, 3, b);
     assert_memory_not_equal(a, b, bytes);
     rp_sim_sites_close(&subject);
 }
 
 static void faults_change_nothing(void **state) {
     static const char *const keys[] = {
-        "rounds: 6, steps: 3", "rounds: 6, steps: 3, rule: elastic, at_once: 3",
+        "rounds: 6, steps: 3",
+        "rounds: 6, steps: 3, rule: elastic, at_once: 3",
         "rounds: 6, epochs: 1, rule: fedadam, count: 2",
-        "rounds: 6, steps: 3, at_once: 3, take: {least: 2, wait: 2}"};
+        "rounds: 6, steps: 3, at_once: 3, take: {least: 2, wait: 2}",
+        "rounds: 6, steps: 3, at_once: 3, drift: true, rule: {kind: fedavg, weights: equal}",
+        "rounds: 5, steps: 3, at_once: 3, optimizer: keep, delta: {codec: int8}, take: {least: 1}",
+        "rounds: 6, steps: 3, at_once: 3, rule: gossip"};
     (void)state;
     rp_log_setup(RP_LOG_NOTHING, "");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -124,29 +133,29 @@ static void differences_are_found(void **state) {
     rp_log_setup(RP_LOG_NOTHING, "");
     open_case("rounds: 3, steps: 3");
     run_into("a");
-    expect_ok(rp_sim_sites_compare(&what, in_folder("a")));
+    expect_ok(rp_sim_sites_compare(&what, NULL, in_folder("a")));
 
     const char *weights = in_folder("a/weights.safetensors");
     expect_ok(rp_standin_read(&subject.standin, weights, values));
-    rp_standin_train(&subject.standin, "site-0", 3, 3, values); /* a step more */
+    train("site-0", 3, 3, values); /* a step more */
     expect_ok(rp_standin_write(&subject.standin, weights, values, 3));
-    assert_int_equal(rp_sim_sites_compare(&what, in_folder("a")), RP_ERR_FAULT);
+    assert_int_equal(rp_sim_sites_compare(&what, NULL, in_folder("a")), RP_ERR_FAULT);
 
     run_into("b"); /* a site has no line in a round */
     replace_in("b/log.jsonl", "{\"event\":\"site\"", "{\"event\":\"none\"");
-    assert_int_equal(rp_sim_sites_compare(&what, in_folder("b")), RP_ERR_FAULT);
+    assert_int_equal(rp_sim_sites_compare(&what, NULL, in_folder("b")), RP_ERR_FAULT);
 
     run_into("c"); /* a site that did not take part, without `take` */
     replace_in("c/log.jsonl", "\"status\":\"finished\"", "\"status\":\"late\"");
-    assert_int_equal(rp_sim_sites_compare(&what, in_folder("c")), RP_ERR_FAULT);
+    assert_int_equal(rp_sim_sites_compare(&what, NULL, in_folder("c")), RP_ERR_FAULT);
 
     run_into("d"); /* a round twice */
     replace_in("d/log.jsonl", "\"round\":2,\"sites\":3", "\"round\":1,\"sites\":3");
-    assert_int_equal(rp_sim_sites_compare(&what, in_folder("d")), RP_ERR_FAULT);
+    assert_int_equal(rp_sim_sites_compare(&what, NULL, in_folder("d")), RP_ERR_FAULT);
 
     run_into("e"); /* sums */
     replace_in("e/summary.json", "\"rounds\": 3,\n   \"late\"", "\"rounds\": 4,\n   \"late\"");
-    assert_int_equal(rp_sim_sites_compare(&what, in_folder("e")), RP_ERR_FAULT);
+    assert_int_equal(rp_sim_sites_compare(&what, NULL, in_folder("e")), RP_ERR_FAULT);
     rp_sim_sites_close(&subject);
 }
 
