@@ -1,6 +1,6 @@
 /* Attention on devices whose matrix products are by panels (CPUs): kernels/attention_heads.cl. One
- * launch forward and one backward; each group processes several heads, one after the other, in its
- * own slot of the workspace. */
+ * launch forward and one backward; each group processes several heads in sequence, in its own slot
+ * of the workspace. */
 #include "nn/attention_own.h"
 
 enum {

@@ -249,7 +249,7 @@ static void follow_value(search *s, uint32_t value) {
         want_layer(s, graph->value[leaf].layer);
         return;
     }
-    /* Of several leaves, the inputs of the node that has them are followed. */
+    /* A value of several leaves: the inputs of its node are followed. */
     const uint32_t index = leaf != RP_ONNX_NONE ? graph->value[leaf].node : v->node;
     if (index == RP_ONNX_NONE) {
         return;
