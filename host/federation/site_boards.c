@@ -6,7 +6,7 @@
 #include "federation/federation_own.h"
 
 /* A ring that starts has not met its boards yet. */
-static const int64_t STARTS_NS = 1500 * RP_NS_PER_MS;
+static const int64_t STARTS_NS = 2 * RP_NS_PER_S;
 static const int64_t LOOK_NS = RP_NS_PER_S / 2;
 
 static rp_err watch_site(rp_federation *f, rp_site *site) {

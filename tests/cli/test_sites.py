@@ -657,11 +657,12 @@ class Boards(test_lost_boards.Roster):
         def events(name):
             lines = (self.dir / "a/log.jsonl").read_text().splitlines(keepends=True)
             found = [json.loads(line) for line in lines if line.endswith("\n")]
-            return [line for line in found if line.get("event") == name]
+            return [line for line in found if line.get("event") == name and
+                    line["site"] == "site-1"]  # a slow machine's local boards may be named too
 
         self.wait_for("the log", (self.dir / "a/log.jsonl").exists, 60, process)
         waiting = self.wait_for("its name", lambda: events("waiting"), 60, process)
-        self.assertEqual((waiting[0]["site"], waiting[0]["round"]), ("site-1", 1))
+        self.assertEqual(waiting[0]["round"], 1)
         self.assertIn("two", waiting[0]["boards"])
         self.assertEqual(events("away"), [])  # the ring of the site has not given up
         self.agent("two", "--name", "two", listen=address)
