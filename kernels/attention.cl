@@ -1,5 +1,6 @@
 /* Attention over panels of 32 queries and 32 keys (attention.clh): only one tile of 32 x 32 scores
- * exists at a time. All kernels have groups of one item.
+ * exists at a time. All kernels have groups of one item. On CPUs, attention_heads.cl does the same
+ * unless positions are rotary.
  *
  * Queries are packed times scale * log2(e), so that scores are exponents of 2.
  *
@@ -17,17 +18,7 @@
  *
  * source  Milakov & Gimelshein 2018 (running maximum); Dao et al. 2022 (backward from the
  *         log-sum-exp) */
-#include "attention.clh"
-#include "philox.clh"
-
-#define ROWS 8
-#define FOR_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#define LANE ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
-
-/* A row of a tile is two vectors; a tile has 32 rows. */
-typedef struct {
-    float16 row[TOKENS][2];
-} tile;
+#include "attention_tile.clh"
 
 /* ---- products ------------------------------------------------------------------------------- */
 
@@ -95,65 +86,6 @@ static void add_product(global float *to, const float16 *factor, uint rows, glob
     }
 }
 
-static void clear_panel(global float *panel, uint depth) {
-    for (uint d = 0; d < depth; d++, panel += TOKENS) {
-        vstore16((float16)0.0f, 0, panel);
-        vstore16((float16)0.0f, 1, panel);
-    }
-}
-
-/* panel[d][lane] *= factor[lane] */
-static void scale_panel(global float *panel, const float16 *factor, uint depth) {
-    for (uint d = 0; d < depth; d++, panel += TOKENS) {
-        vstore16(vload16(0, panel) * factor[0], 0, panel);
-        vstore16(vload16(1, panel) * factor[1], 1, panel);
-    }
-}
-
-/* ---- elements ------------------------------------------------------------------------------- */
-
-/* 2^x for x <= 127, exactly 0 below -126; the relative error is below 2^-23. */
-static float16 power_of_2(float16 x) {
-    const float16 shifted = x + 0x1.8p23f; /* its lowest bits are x, rounded */
-    const float16 r = x - (shifted - 0x1.8p23f);
-    float16 y = 0.000154614447f;
-    y = fma(y, r, 0.00134004282f);
-    y = fma(y, r, 0.00961805668f);
-    y = fma(y, r, 0.0555032723f);
-    y = fma(y, r, 0.240226509f);
-    y = fma(y, r, 0.693147207f);
-    y = fma(y, r, 1.0f);
-    y *= as_float16((as_uint16(shifted) + 127u) << 23);
-    return select(y, (float16)0.0f, x < -126.0f);
-}
-
-/* Bit t of kept[s] says whether the weight of key s and query t of a tile is kept. A pair of keys
- * has 64 words of the stream for each panel of queries: the weight of key s and query t of a head
- * is kept unless the upper 24 bits of this word are below drop_below:
- *
- *   ((run * pairs + s / 2) * panels + t / 32) * 64 + s % 2 * 32 + t % 32
- *
- * run = sample * heads + head, pairs = (keys + 1) / 2, panels = (queries + 31) / 32, with the keys
- * and queries of the longest steps. */
-static void draw_kept(uint *kept, uint2 key, ulong word, uint panels, uint drop_below) {
-    const uint16 bit = (uint16)1 << as_uint16(LANE);
-    for (uint s = 0; s < TOKENS; s += 2, word += panels * 64) {
-        uint16 words[4];
-        uint half_of[4];
-        philox64(key, word / 4, words);
-#pragma unroll
-        for (uint j = 0; j < 4; j++) {
-            const uint16 is = select((uint16)0, bit, words[j] >> 8 >= drop_below);
-            const uint8 a = is.lo | is.hi;
-            const uint4 b = a.lo | a.hi;
-            const uint2 c = b.lo | b.hi;
-            half_of[j] = c.x | c.y;
-        }
-        kept[s] = half_of[0] | half_of[1] << 16;
-        kept[s + 1] = half_of[2] | half_of[3] << 16;
-    }
-}
-
 /* ---- one item's part ------------------------------------------------------------------------ */
 
 /* Arguments of all three kernels. In `work`, from the given first elements on, are the panels of q
@@ -211,54 +143,6 @@ static part find_part(global const float *work, ulong q_first, ulong k_first, ul
 
 /* ---- forward -------------------------------------------------------------------------------- */
 
-/* Tiles of keys that a panel of queries sees. */
-static uint count_tiles(uint panel, uint queries, uint k_panels, int ahead) {
-    const int last = (int)min(panel * TOKENS + TOKENS, queries) - 1 + ahead;
-    return last < 0 ? 0 : min(k_panels, (uint)last / TOKENS + 1);
-}
-
-/* Adds the mask of the keys, which are the rows, and hides key i from the lanes below i + shift. */
-static void hide_keys(tile *s, uint rows, global const float *mask, int shift) {
-    for (uint i = 0; i < rows; i++) {
-        const float add = mask ? mask[i] : 0.0f;
-        for (int h = 0; h < 2; h++) {
-            s->row[i][h] =
-                select(s->row[i][h] + add, (float16)-INFINITY, LANE + 16 * h < (int)i + shift);
-        }
-    }
-}
-
-/* s = 2^(s - m) with the new maxima m, whose sums go to l; what was summed up before is to be
- * multiplied with `factor`. */
-static void weigh_scores(tile *s, uint rows, float16 *m, float16 *l, float16 *factor) {
-    for (uint h = 0; h < 2; h++) {
-        float16 most = m[h];
-        for (uint i = 0; i < rows; i++) {
-            most = select(most, s->row[i][h], s->row[i][h] > most);
-        }
-        /* -inf - (-inf) would be NaN in a lane that has seen no key */
-        const float16 base = select(most, (float16)0.0f, most == -INFINITY);
-        factor[h] = power_of_2(m[h] - base);
-        float16 sum = l[h] * factor[h];
-        for (uint i = 0; i < rows; i++) {
-            const float16 e = power_of_2(s->row[i][h] - base);
-            s->row[i][h] = e;
-            sum += e;
-        }
-        m[h] = most;
-        l[h] = sum;
-    }
-}
-
-/* The rows are keys. */
-static void drop_keys(tile *s, uint rows, const uint *kept) {
-    const uint16 bit = (uint16)1 << as_uint16(LANE);
-    for (uint i = 0; i < rows; i++) {
-        s->row[i][0] = select(s->row[i][0], (float16)0.0f, (kept[i] & bit) == 0);
-        s->row[i][1] = select(s->row[i][1], (float16)0.0f, (kept[i] >> 16 & bit) == 0);
-    }
-}
-
 /* Panels y and levels. Grid: (panels of queries, samples * heads). */
 kernel ONE_ITEM void attend(COMMON, ulong y_first) {
     const uint panel = (uint)get_group_id(0);
@@ -279,7 +163,7 @@ kernel ONE_ITEM void attend(COMMON, ulong y_first) {
         if (p.mask || shift + (int)TOKENS > 1) {
             hide_keys(&s, rows, p.mask ? p.mask + j * TOKENS : 0, shift);
         }
-        weigh_scores(&s, rows, m, l, factor);
+        weigh_scores(&s, rows, 2, m, l, factor);
         if (drop_below) {
             uint kept[TOKENS];
             draw_kept(kept, (uint2)(key0, key1), WORD(p, j, panel), p.word_panels, drop_below);
@@ -340,26 +224,6 @@ kernel ONE_ITEM void attend_queries(COMMON, ulong delta_first, ulong dy_first, u
     }
 }
 
-/* s: scores, becomes P z / (1 - p); g: dy v', becomes dS. The rows are queries, with their level
- * and delta; row i does not see the lanes above i - shift. `kept` as of draw_kept(). */
-static void weigh_queries(tile *s, tile *g, uint rows, global const float *mask, int shift,
-                          global const float *level, global const float *delta, const uint *kept,
-                          float keep) {
-    for (uint h = 0; h < 2; h++) {
-        const float16 add = mask ? vload16(h, mask) : (float16)0.0f;
-        const uint16 of_lane = vload16(h, kept);
-        for (uint i = 0; i < rows; i++) {
-            const float16 score =
-                select(s->row[i][h] + add, (float16)-INFINITY, LANE + 16 * (int)h > (int)i - shift);
-            const float16 weight = power_of_2(score - level[i]);
-            const float16 z =
-                select((float16)keep, (float16)0.0f, (of_lane & (uint16)(1u << i)) == 0);
-            s->row[i][h] = weight * z;
-            g->row[i][h] = weight * (g->row[i][h] * z - delta[i]);
-        }
-    }
-}
-
 /* Panels dk and dv, summed up over the heads that share them. Grid: (panels of keys, samples *
  * kv_heads). */
 kernel ONE_ITEM void attend_keys(COMMON, ulong delta_first, ulong dy_first, ulong dk_first,
@@ -399,7 +263,7 @@ kernel ONE_ITEM void attend_keys(COMMON, ulong delta_first, ulong dy_first, ulon
             }
             multiply_panels(&s, rows, q, k, p.depth);
             multiply_panels(&g, rows, dy, v, p.v_depth);
-            weigh_queries(&s, &g, rows, mask, shift, levels + level_first + row,
+            weigh_queries(&s, &g, rows, 2, mask, shift, levels + level_first + row,
                           work + delta_first + row, kept, keep);
             add_product(dv, one, rows, dy, &s, p.v_depth);
             add_product(dk, one, rows, q, &g, p.depth);

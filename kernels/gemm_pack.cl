@@ -12,17 +12,18 @@
 #define PACK_TILES 4
 #endif
 
-/* dst[block][tile][k][r] = A(tile * MR + r, block * PACK_DEPTH + k), 0 after the last row; the last
+/* dst[block][tile][k][r] = A(tile * MR + r, block * block_each + k), 0 after the last row; the last
  * block may have fewer k. Written once, read by every group of the product.
+ *   block_each depth of a block, at most PACK_DEPTH
  *   deep, run  how adjacent columns and rows of A are arranged: a RUN() of columns; run >= 4: that
  *              many rows are contiguous
- *   grid       (tiles / PACK_TILES, depth / PACK_DEPTH), groups of one item */
+ *   grid       (tiles / PACK_TILES, depth / block_each), groups of one item */
 kernel ONE_ITEM void pack_rows(global float *dst, ulong dst_base, global const float *a,
                                ulong a_base, uint rows, uint depth, STEPS_ARGS(row),
-                               STEPS_ARGS(col), uint deep, uint run) {
+                               STEPS_ARGS(col), uint block_each, uint deep, uint run) {
     local int off[PACK_DEPTH];
-    const uint first = (uint)get_group_id(1) * PACK_DEPTH;
-    const uint count = min((uint)PACK_DEPTH, depth - first);
+    const uint first = (uint)get_group_id(1) * block_each;
+    const uint count = min(block_each, depth - first);
     const uint tiles = (rows + MR - 1) / MR;
     const uint tile_end = min((uint)(get_group_id(0) + 1) * PACK_TILES, tiles);
     global const float *from = a + a_base;

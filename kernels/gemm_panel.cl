@@ -39,7 +39,7 @@ typedef struct {
     uint run;                 /* contiguous columns: 16, 8 or 4; otherwise 1 */
     bool add;                 /* to c */
     bool last;                /* add bias and apply relu now */
-    bool plain;               /* a whole tile in runs of 16, without bias and relu */
+    bool plain;               /* all columns exist and are in runs of 16 */
     global const float *bias; /* for the first row or column; NULL none */
     uint bias_axis;
     uint relu;
@@ -133,11 +133,30 @@ inline void multiply(const place *to, global const float *a, long apart, uint la
 #define ADD_PLAIN(r)                                                                               \
     l##r += vload16(0, left + r * stride);                                                         \
     h##r += vload16(0, right + r * stride);
+#define ADD_ROW_BIAS(r)                                                                            \
+    l##r += to->bias[r];                                                                           \
+    h##r += to->bias[r];
+#define ADD_COLUMN_BIAS(r)                                                                         \
+    l##r += of_left;                                                                               \
+    h##r += of_right;
+#define CUT_NEGATIVE(r)                                                                            \
+    l##r = select(l##r, (float16)0, l##r <= 0.0f);                                                 \
+    h##r = select(h##r, (float16)0, h##r <= 0.0f);
 #define PUT_PLAIN(r)                                                                               \
     vstore16(l##r, 0, left + r * stride);                                                          \
     vstore16(h##r, 0, right + r * stride);
         if (to->add) {
             FOR_ROWS(ADD_PLAIN)
+        }
+        if (to->last && to->bias_axis == 1) {
+            FOR_ROWS(ADD_ROW_BIAS)
+        } else if (to->last && to->bias_axis == 2) {
+            const float16 of_left = vload16(0, to->bias);
+            const float16 of_right = vload16(1, to->bias);
+            FOR_ROWS(ADD_COLUMN_BIAS)
+        }
+        if (to->last && to->relu) {
+            FOR_ROWS(CUT_NEGATIVE)
         }
         FOR_ROWS(PUT_PLAIN)
         return;
@@ -222,15 +241,17 @@ inline void pack_panels(local float *to, global const float *b, local const int 
  * 2][rows][cols], and `finish` of gemm_move.cl adds the parts.
  *   wide, deep  RUN() of the columns or rows of B
  *   c_run       number of contiguous columns of C
- *   packed_a    A is as pack_rows() leaves it; otherwise element (i, k) is a_row i + k
+ *   block_each  depth of a block, at most KC; depth_each is a multiple of it
+ *   packed_a    A is as pack_rows() leaves it; otherwise element (i, k) is a_row i + a_step k
  *   grid        (column blocks, row blocks, depth blocks), groups of one item */
 kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_row,
                              STEPS_ARGS(ccol), global const float *a, ulong a_base,
                              global const float *b, ulong b_base, STEPS_ARGS(brow),
                              STEPS_ARGS(bcol), uint rows, uint cols, uint depth, uint wide,
                              uint deep, uint c_run, uint panel_each, uint row_each, uint depth_each,
-                             uint accumulate, global const float *bias, ulong bias_base,
-                             uint bias_axis, uint relu, uint packed_a, int a_row) {
+                             uint block_each, uint accumulate, global const float *bias,
+                             ulong bias_base, uint bias_axis, uint relu, uint packed_a, int a_row,
+                             uint a_step) {
     local float16 packed[NB * KC * 2];
     local int row_at[KC];
     local int col_at[NB * NR];
@@ -247,8 +268,8 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
     for (uint j = live; j < panels * NR; j++) {
         col_at[j] = col_at[live - 1]; /* packed, but not part of the result */
     }
-    for (uint k = k0; k < k1; k += KC) {
-        const uint kc = min((uint)KC, k1 - k);
+    for (uint k = k0; k < k1; k += block_each) {
+        const uint kc = min(block_each, k1 - k);
         steps_fill(row_at, k, kc, STEPS(brow));
         pack_panels((local float *)packed, b + b_base, row_at, col_at, kc, panels, live / NR, wide,
                     deep);
@@ -259,10 +280,10 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
                     .bias_axis = bias_axis,
                     .relu = relu};
         const long apart = packed_a ? 1 : a_row;
-        const uint step = packed_a ? MR : 1;
+        const uint step = packed_a ? MR : a_step;
         const long each_row = packed_a ? kc : a_row;
         global const float *block =
-            a + a_base + (ulong)k * (packed_a ? (rows + MR - 1) / MR * MR : 1);
+            a + a_base + (ulong)k * (packed_a ? (rows + MR - 1) / MR * MR : a_step);
         /* A panel stays in the first-level cache for a band of rows; the band stays in the second
          * until all panels have used it. */
         for (uint band = i0; band < i1; band += BAND) {
@@ -270,8 +291,7 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
             for (uint p = 0; p < panels; p++) {
                 to.at = c_at + p * NR;
                 to.cols = cols - j0 - p * NR;
-                to.plain =
-                    c_run == 16 && to.cols >= NR && !(to.last && (bias_axis != 0 || relu != 0));
+                to.plain = c_run == 16 && to.cols >= NR;
                 for (uint i = band; i < end; i += MR) {
                     to.c = c + ((long)c_base + (long)(get_group_id(2) * c_part) + (long)i * c_row);
                     to.rows = i1 - i;

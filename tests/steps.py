@@ -462,8 +462,8 @@ def step_image(results):
 
 
 def step_flower(results):
-    """rings as sites of Flower, which pip installs into build/flower: the weights of `sites`,
-    failures, the example"""
+    """rings as sites of Flower, which pip installs into build/flower; then without a network: the
+    weights of `sites`, failures, late sites, privacy, the example"""
     if not compiled(results, BUILD, "ringpipe", "ringpipe-agent"):
         return
     folder = BUILD / "flower"
@@ -474,8 +474,8 @@ def step_flower(results):
         check(
             results,
             "flower/test",
-            "python3",
-            "tests/cli/test_flower.py",
+            *("unshare", "--user", "--map-root-user", "--net", "sh", "-c"),
+            "ip link set lo up && exec python3 tests/cli/test_flower.py",
             env={"RP_BUILD_DIR": str(BUILD), "RP_PYTHON": str(folder / "bin/python")},
             timeout=3600,
         )

@@ -71,8 +71,8 @@ typedef struct {
     const char *profile;     /* of the board; NULL: it has none */
     const char *system_root; /* prefix of the kernel's files; NULL: "", except in tests */
     const char *folder;      /* folder whose disk is reported; NULL: none */
-    /* Reports heat, power and energy while it has a run. Off where several agents share a machine,
-     * because each would report all of it, and in simulations. */
+    /* Reports heat, power and energy while it has a run, and in HELLO the machine that it
+     * measures. Off in simulations, and for agents that a controller starts on its own machine. */
     bool reports_energy;
     uint64_t life; /* random number that identifies this process */
     /* a host may request a reboot: the agent then ends, see rp_agent_reboots() */

@@ -46,6 +46,15 @@ static void visit_part(const char *folder, const char *name, void *context) {
     }
 }
 
+static void read_machine(rp_energy *energy, const char *root) {
+    char path[RP_KERNEL_PATH_BYTES];
+    const int n = snprintf(path, sizeof path, "%s/proc/sys/kernel/random/boot_id", root);
+    if (n < 0 || n >= (int)sizeof path ||
+        !rp_kernel_read(path, energy->machine, sizeof energy->machine)) {
+        energy->machine[0] = '\0';
+    }
+}
+
 void rp_energy_open(rp_energy *energy, const char *root) {
     *energy = (rp_energy){.read_ns = 0};
     /* intel-rapl-mmio counts the same packages again */
@@ -55,6 +64,9 @@ void rp_energy_open(rp_energy *energy, const char *root) {
     }
     if (energy->counter_count == 0) {
         energy->power = rp_power_find(root);
+    }
+    if (energy->counter_count > 0 || energy->power.folder[0]) {
+        read_machine(energy, root);
     }
 }
 

@@ -9,7 +9,7 @@
 
 #include "agent/power.h"
 
-enum { RP_ENERGY_COUNTERS_MAX = 16 };
+enum { RP_ENERGY_COUNTERS_MAX = 16, RP_ENERGY_MACHINE_BYTES = 40 };
 
 typedef struct {
     char folder[RP_KERNEL_PATH_BYTES]; /* of powercap */
@@ -25,6 +25,9 @@ typedef struct {
     int64_t read_ns;        /* time of the last reading; 0: none */
     double watts;           /* then; 0: unknown */
     double joules;          /* since rp_energy_begin(); 0: unknown */
+    /* Boot id of the kernel, so of the machine that is measured; "": unknown, or nothing can be
+     * measured. Agents in containers have the same one. */
+    char machine[RP_ENERGY_MACHINE_BYTES];
 } rp_energy;
 
 /* Finds what can be read; root: prefix of the kernel's files. */

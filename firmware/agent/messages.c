@@ -96,6 +96,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     (void)snprintf(hello->device, sizeof hello->device, "%s",
                    facts ? facts->name : agent->executor->name);
     (void)snprintf(hello->kind, sizeof hello->kind, "%s", agent->kind);
+    (void)snprintf(hello->machine, sizeof hello->machine, "%s", agent->energy.machine);
     err = rp_agent_answer(agent, &frame, NULL, 0); /* reports what this board is, in any case */
     if (holds && err == RP_OK) {
         return rp_agent_tell_held(agent, host->hold > 1);

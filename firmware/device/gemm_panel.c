@@ -11,7 +11,11 @@ enum {
     PART_DEPTH_MIN = 512, /* a sum is only divided into parts of at least this depth */
     /* elements of C up to which the sum is divided, because parts are written and read again */
     PART_ELEMENTS_MAX = 1 << 20,
-    PACK_TILES = 4 /* per work-group of pack_rows */
+    /* Columns of a left operand that are further apart are packed, because each is in another page
+     * and many are in the same set of a cache. */
+    COLUMN_STEP_MAX = 256,
+    DEPTH_STEP = 16, /* divides the depth of a block, which is transposed 16 x 16 */
+    PACK_TILES = 4   /* per work-group of pack_rows */
 };
 
 typedef struct {
@@ -43,9 +47,11 @@ static uint32_t count_parts(uint32_t m, uint32_t n, uint32_t k) {
     return parts < 1 ? 1 : parts;
 }
 
-/* Such rows are read as fast as packed tiles. */
-static bool has_contiguous_rows(const rp_view *a) {
-    return rp_steps_plain(&a->row) && rp_steps_plain(&a->col) && a->col.s0 == 1;
+/* Contiguous rows are read as fast as packed tiles, and so are contiguous columns that are close to
+ * one another. */
+static bool is_read_fast(const rp_view *a) {
+    return rp_steps_plain(&a->row) && rp_steps_plain(&a->col) &&
+           (a->col.s0 == 1 || (a->row.s0 == 1 && a->col.s0 > 0 && a->col.s0 <= COLUMN_STEP_MAX));
 }
 
 static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
@@ -58,7 +64,7 @@ static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
     rp_view_plan(a, &parts, &made.a, &made.a_spread);
     rp_view_plan(b, &parts, &made.b, &made.b_spread);
     rp_view_plan(c, &parts, &made.c, &none);
-    made.packs_a = !has_contiguous_rows(&made.a);
+    made.packs_a = !is_read_fast(&made.a);
     if (made.packs_a) {
         made.packed =
             rp_parts_take(&parts, (uint64_t)divide_up(m, TILE_ROWS_MAX) * TILE_ROWS_MAX * k);
@@ -71,20 +77,34 @@ static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
     return made;
 }
 
-/* The product as executed: C = A * B, or its transpose if the sum is divided and B is the smaller
- * operand. A may be packed in memory, and B is packed on the fly, so A should be the smaller one;
- * `finish` adds the parts of a divided sum and can transpose at no cost. */
+/* The product as executed: C = A * B, or its transpose if the sum is divided; `finish` adds the
+ * parts and can transpose at no cost. */
 typedef struct {
     rp_mat c, a, b;
     rp_epilogue epilogue;
 } call;
 
+static bool is_read_in_place(rp_mat a) {
+    rp_parts parts = {0};
+    rp_spread spread;
+    rp_view view;
+    rp_view_plan(&a, &parts, &view, &spread);
+    return is_read_fast(&view);
+}
+
+/* B is packed by each group. A is packed once in memory, unless it is read in place; so A should be
+ * the larger operand if it can be read in place, otherwise the smaller one. */
+static bool turns_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
+    const uint32_t m = rp_mat_rows(c);
+    const uint32_t n = rp_mat_cols(c);
+    const bool in_place = is_read_in_place(*a) && is_read_in_place(rp_mat_transposed(*b));
+    return (in_place ? m < n : m > n) && count_parts(n, m, rp_mat_cols(a)) > 1;
+}
+
 static call turn_call(const rp_mat *c, const rp_mat *a, const rp_mat *b,
                       const rp_epilogue *epilogue) {
     call made = {*c, *a, *b, *epilogue};
-    const uint32_t m = rp_mat_rows(c);
-    const uint32_t n = rp_mat_cols(c);
-    if (m > n && count_parts(n, m, rp_mat_cols(a)) > 1) {
+    if (turns_call(c, a, b)) {
         made.c = rp_mat_transposed(*c);
         made.a = rp_mat_transposed(*b);
         made.b = rp_mat_transposed(*a);
@@ -112,7 +132,46 @@ static uint32_t count_run(const rp_steps *steps) {
     return steps->s0 == 1 ? rp_steps_run(steps, 16) : 1;
 }
 
-static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) {
+/* How the product is divided into work-groups. */
+typedef struct {
+    uint32_t panels, row_each;
+    uint32_t depth_each; /* a multiple of block_each */
+    uint32_t block_each; /* depth for which B is packed at once */
+    uint32_t groups[3];
+} cut;
+
+static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
+    const uint32_t m = p->c.rows;
+    const uint32_t n = p->c.cols;
+    const uint32_t k = p->a.cols;
+    cut made;
+    /* Parts, and the blocks of a part, have about the same depth. */
+    const uint32_t part = divide_up(k, p->parts);
+    const uint32_t part_blocks = divide_up(part, panel->depth);
+    made.block_each = divide_up(divide_up(part, part_blocks), DEPTH_STEP) * DEPTH_STEP;
+    made.depth_each = part_blocks * made.block_each;
+    made.groups[2] = divide_up(k, made.depth_each);
+    /* At least two panels, so that a tile of A loaded from memory is used twice. */
+    made.panels = smaller_of(panel->columns / PANEL, divide_up(n, PANEL));
+    while (made.panels > 2 && divide_up(n, made.panels * PANEL) * made.groups[2] < GROUPS_WANTED) {
+        made.panels--;
+    }
+    made.groups[0] = divide_up(n, made.panels * PANEL);
+    made.panels = divide_up(divide_up(n, PANEL), made.groups[0]); /* the last group has as many */
+    /* Every block of rows packs B separately, which costs as much as four tiles. */
+    const uint32_t tiles = divide_up(m, panel->rows);
+    const uint32_t others = made.groups[0] * made.groups[2];
+    uint32_t blocks = smaller_of(divide_up(tiles, 4), divide_up(GROUPS_WANTED, others));
+    /* As many groups for each of two or four threads, if blocks stay long. */
+    while (blocks > 1 && others * blocks % 4 != 0 && tiles / blocks >= LONG_BLOCK) {
+        blocks++;
+    }
+    made.row_each = divide_up(tiles, blocks) * panel->rows;
+    made.groups[1] = divide_up(m, made.row_each);
+    return made;
+}
+
+static rp_err pack_rows(rp_device *device, const plan *p, const cut *how, rp_buffer *workspace) {
     const rp_tuning_panel *panel = &device->tuning.panel;
     char defines[64];
     rp_kernel *kernel;
@@ -129,46 +188,15 @@ static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) 
     rp_arg_u32(&l, p->a.cols);
     rp_arg_steps(&l, &p->a.row);
     rp_arg_steps(&l, &p->a.col);
+    rp_arg_u32(&l, how->block_each);
     rp_arg_u32(&l, describe_run(&p->a.col));
     rp_arg_u32(&l, count_run(&p->a.row));
     RP_TRY(rp_launch_run(&l, 2,
                          (size_t[]){divide_up(p->a.rows, panel->rows * PACK_TILES),
-                                    divide_up(p->a.cols, panel->depth)},
+                                    divide_up(p->a.cols, how->block_each)},
                          (size_t[]){1, 1}));
 fail:
     return err;
-}
-
-/* How the product is divided into work-groups. */
-typedef struct {
-    uint32_t panels, row_each, depth_each;
-    uint32_t groups[3];
-} cut;
-
-static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
-    const uint32_t m = p->c.rows;
-    const uint32_t n = p->c.cols;
-    const uint32_t k = p->a.cols;
-    cut made;
-    made.depth_each = divide_up(divide_up(k, p->parts), panel->depth) * panel->depth;
-    made.groups[2] = divide_up(k, made.depth_each);
-    /* At least two panels, so that a tile of A loaded from memory is used twice. */
-    made.panels = smaller_of(panel->columns / PANEL, divide_up(n, PANEL));
-    while (made.panels > 2 && divide_up(n, made.panels * PANEL) * made.groups[2] < GROUPS_WANTED) {
-        made.panels--;
-    }
-    made.groups[0] = divide_up(n, made.panels * PANEL);
-    /* Every block of rows packs B separately, which costs as much as four tiles. */
-    const uint32_t tiles = divide_up(m, panel->rows);
-    const uint32_t others = made.groups[0] * made.groups[2];
-    uint32_t blocks = smaller_of(divide_up(tiles, 4), divide_up(GROUPS_WANTED, others));
-    /* As many groups for each of two or four threads, if blocks stay long. */
-    while (blocks > 1 && others * blocks % 4 != 0 && tiles / blocks >= LONG_BLOCK) {
-        blocks++;
-    }
-    made.row_each = divide_up(tiles, blocks) * panel->rows;
-    made.groups[1] = divide_up(m, made.row_each);
-    return made;
 }
 
 static rp_err multiply_by_panels(rp_device *device, const plan *p, const cut *how,
@@ -208,6 +236,7 @@ static rp_err multiply_by_panels(rp_device *device, const plan *p, const cut *ho
     rp_arg_u32(&l, how->panels);
     rp_arg_u32(&l, how->row_each);
     rp_arg_u32(&l, how->depth_each);
+    rp_arg_u32(&l, how->block_each);
     rp_arg_u32(&l, !parted && epilogue->accumulate);
     rp_arg_buffer(&l, epilogue->bias);
     rp_arg_u64(&l, epilogue->bias_offset);
@@ -215,6 +244,7 @@ static rp_err multiply_by_panels(rp_device *device, const plan *p, const cut *ho
     rp_arg_u32(&l, !parted && epilogue->relu);
     rp_arg_u32(&l, p->packs_a);
     rp_arg_i32(&l, p->a.row.s0);
+    rp_arg_u32(&l, (uint32_t)p->a.col.s0);
     RP_TRY(rp_launch_run(&l, 3, (size_t[]){how->groups[0], how->groups[1], how->groups[2]},
                          (size_t[]){1, 1, 1}));
 fail:
@@ -230,7 +260,7 @@ rp_err rp_gemm_panel(rp_device *device, const rp_mat *c, const rp_mat *a, const 
     RP_TRY(rp_view_prepare(device, &x.a, &p.a_spread, workspace, &p.a));
     RP_TRY(rp_view_prepare(device, &x.b, &p.b_spread, workspace, &p.b));
     if (p.packs_a) {
-        RP_TRY(pack_rows(device, &p, workspace));
+        RP_TRY(pack_rows(device, &p, &how, workspace));
     }
     RP_TRY(multiply_by_panels(device, &p, &how, &x.epilogue, workspace));
     if (p.parts > 1) {

@@ -259,7 +259,8 @@ fail:
 
 rp_err rp_gemm_finish(rp_device *device, const rp_view *c, const rp_buffer *t, uint64_t t_base,
                       uint32_t parts, const rp_epilogue *epilogue) {
-    const bool wide = device->gemm == RP_GEMM_PANEL && device->facts.group_items_max >= 256;
+    const bool wide = device->gemm == RP_GEMM_PANEL && device->facts.group_items_max >= 256 &&
+                      c->cols > 128; /* narrow results would leave items without work */
     const size_t local[] = {wide ? 256 : 64, 1};
     rp_kernel *kernel;
     rp_err err = rp_kernel_find(device, "gemm_move", "finish", NULL, &kernel);

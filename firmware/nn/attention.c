@@ -2,19 +2,14 @@
  * scores are made and used; only the log-sum-exp of each row is saved. Rotary positions are applied
  * to the panels. Samples are processed in chunks that keep the workspace within CHUNK_FLOATS, if it
  * suffices for one sample. */
-#include "nn/attention.h"
-
 #include <math.h>
 #include <stdio.h>
 
-#include "nn/layer_common.h"
+#include "nn/attention_own.h"
 
-enum {
-    TOKENS = 32, /* of a panel, as in kernels/attention.clh */
-    CHUNK_FLOATS = 1 << 20
-};
+enum { TOKENS = RP_ATTENTION_TOKENS, CHUNK_FLOATS = 1 << 20 };
 
-#define LOG2_E 1.4426950408889634
+#define LOG2_E RP_ATTENTION_LOG2_E
 
 enum { Q = RP_ATTENTION_Q, K = RP_ATTENTION_K, V = RP_ATTENTION_V, PARTS = RP_ATTENTION_PARTS };
 
@@ -75,9 +70,9 @@ static workspace_plan plan_workspace(const rp_attention_spec *spec, const rp_att
     return plan;
 }
 
-size_t rp_attention_workspace_bytes(const rp_attention_spec *spec, const rp_attention_inputs *of,
-                                    uint32_t n) {
-    return (size_t)plan_workspace(spec, of, n).end * sizeof(float);
+size_t rp_attention_floats(const rp_attention_spec *spec, const rp_attention_inputs *of,
+                           uint32_t n) {
+    return (size_t)plan_workspace(spec, of, n).end;
 }
 
 /* ---- launches ------------------------------------------------------------------------------- */
@@ -95,8 +90,12 @@ static rp_err run_groups(rp_launch *launch, uint32_t columns, uint32_t rows) {
     return rp_launch_run(launch, 2, (size_t[]){columns, rows}, (size_t[]){1, 1});
 }
 
+float rp_attention_scale(const rp_attention_spec *spec, const rp_attention_inputs *of) {
+    return spec->scale > 0.0f ? spec->scale : 1.0f / sqrtf((float)of->part[Q].size);
+}
+
 static float score_scale(const chunk *c) {
-    return c->spec->scale > 0.0f ? c->spec->scale : 1.0f / sqrtf((float)c->of.part[Q].size);
+    return rp_attention_scale(c->spec, &c->of);
 }
 
 /* Distance of the elements of a pair that is turned; 0: none is. */
@@ -179,21 +178,23 @@ static rp_err unpack_panels(const chunk *c, const rp_tensor *to, uint64_t from,
     return run_groups(&launch, c->n * rows->heads, panels_of(rows->tokens));
 }
 
-static rp_err mask_padding(const chunk *c) {
-    const rp_tensor *ids = c->call->x[c->of.ids_input];
-    const uint32_t keys = c->of.part[K].tokens;
+rp_err rp_attention_mask(const rp_layer_call *call, const rp_attention_inputs *of, uint64_t to,
+                         uint32_t first, uint32_t n) {
+    const rp_attention_spec *spec = call->layer->spec;
+    const rp_tensor *ids = call->x[of->ids_input];
+    const uint32_t keys = of->part[K].tokens;
     rp_launch launch;
-    rp_err err = rp_layer_begin(c->call, "attention_pack", "mask_padding", NULL, &launch);
+    rp_err err = rp_layer_begin(call, "attention_pack", "mask_padding", NULL, &launch);
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, c->call->workspace);
-    rp_arg_u64(&launch, c->at.mask);
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_u64(&launch, to);
     rp_arg_buffer(&launch, ids->buffer);
-    rp_arg_u64(&launch, ids->offset + (uint64_t)c->first * keys);
+    rp_arg_u64(&launch, ids->offset + (uint64_t)first * keys);
     rp_arg_u32(&launch, keys);
-    rp_arg_i32(&launch, c->spec->padding);
-    return run_groups(&launch, panels_of(keys), c->n);
+    rp_arg_i32(&launch, spec->padding);
+    return run_groups(&launch, panels_of(keys), n);
 }
 
 static rp_err sum_rows(const chunk *c) {
@@ -215,43 +216,46 @@ static rp_err sum_rows(const chunk *c) {
     return run_groups(&launch, c->n * y->heads, panels_of(y->tokens));
 }
 
-/* Begins a kernel of attention.cl with the arguments that all of them have. */
-static rp_err begin_tiles(const chunk *c, const char *entry, rp_launch *launch) {
-    const rp_layer_call *call = c->call;
-    const rp_attention_spec *spec = c->spec;
-    const uint32_t queries = c->of.part[Q].tokens;
-    const uint32_t keys = c->of.part[K].tokens;
+void rp_attention_arg_heads(const rp_layer_call *call, const rp_attention_inputs *of,
+                            uint32_t first, rp_launch *launch) {
+    const rp_attention_spec *spec = call->layer->spec;
+    const uint32_t queries = of->part[Q].tokens;
+    const uint32_t keys = of->part[K].tokens;
     const double p = call->training && !call->layer->frozen ? spec->dropout : 0.0;
     char name[RP_LAYER_NAME_MAX + 16];
     snprintf(name, sizeof name, "dropout/%s", call->layer->name);
     const rp_rng rng = rp_rng_named(call->seed, name);
-    rp_err err = rp_layer_begin(call, "attention", entry, NULL, launch);
+    rp_arg_buffer(launch, call->saved[0]);
+    rp_arg_u64(launch, (uint64_t)(call->saved_first + first) * rp_attention_level_floats(of));
+    rp_arg_u32(launch, spec->heads);
+    rp_arg_u32(launch, spec->kv_heads);
+    rp_arg_u32(launch, queries);
+    rp_arg_u32(launch, keys);
+    rp_arg_u32(launch, of->part[Q].size);
+    rp_arg_u32(launch, of->part[V].size);
+    rp_arg_i32(launch, spec->causal ? (int32_t)keys - (int32_t)queries : (int32_t)keys);
+    rp_arg_u32(launch, rp_layer_longest_in(call, of->part[Q].input)->dim[0]);
+    rp_arg_u32(launch, rp_layer_longest_in(call, of->part[K].input)->dim[0]);
+    rp_arg_u64(launch, call->sample_first + first);
+    rp_arg_u32(launch, rng.key[0]);
+    rp_arg_u32(launch, rng.key[1]);
+    rp_arg_u32(launch, (uint32_t)(p * 0x1p24 + 0.5));
+    rp_arg_f32(launch, p < 1.0 ? (float)(1.0 / (1.0 - p)) : 0.0f);
+}
+
+/* Begins a kernel of attention.cl with the arguments that all of them have. */
+static rp_err begin_tiles(const chunk *c, const char *entry, rp_launch *launch) {
+    rp_err err = rp_layer_begin(c->call, "attention", entry, NULL, launch);
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(launch, call->workspace);
+    rp_arg_buffer(launch, c->call->workspace);
     for (uint32_t i = 0; i < PARTS; i++) {
         rp_arg_u64(launch, c->at.part[i]);
     }
     rp_arg_u64(launch, c->at.mask);
     rp_arg_u32(launch, c->of.has_ids);
-    rp_arg_buffer(launch, call->saved[0]);
-    rp_arg_u64(launch,
-               (uint64_t)(call->saved_first + c->first) * rp_attention_level_floats(&c->of));
-    rp_arg_u32(launch, spec->heads);
-    rp_arg_u32(launch, spec->kv_heads);
-    rp_arg_u32(launch, queries);
-    rp_arg_u32(launch, keys);
-    rp_arg_u32(launch, c->of.part[Q].size);
-    rp_arg_u32(launch, c->of.part[V].size);
-    rp_arg_i32(launch, spec->causal ? (int32_t)keys - (int32_t)queries : (int32_t)keys);
-    rp_arg_u32(launch, rp_layer_longest_in(call, c->of.part[Q].input)->dim[0]);
-    rp_arg_u32(launch, rp_layer_longest_in(call, c->of.part[K].input)->dim[0]);
-    rp_arg_u64(launch, call->sample_first + c->first);
-    rp_arg_u32(launch, rng.key[0]);
-    rp_arg_u32(launch, rng.key[1]);
-    rp_arg_u32(launch, (uint32_t)(p * 0x1p24 + 0.5));
-    rp_arg_f32(launch, p < 1.0 ? (float)(1.0 / (1.0 - p)) : 0.0f);
+    rp_attention_arg_heads(c->call, &c->of, c->first, launch);
     return RP_OK;
 }
 
@@ -267,7 +271,7 @@ static rp_err pack_inputs(const chunk *c) {
                            pair_distance(c, i), angles_of(c, i)));
     }
     if (c->of.has_ids) {
-        RP_TRY(mask_padding(c));
+        RP_TRY(rp_attention_mask(c->call, &c->of, c->at.mask, c->first, c->n));
     }
     return RP_OK;
 fail:
@@ -369,9 +373,5 @@ rp_err rp_attention_forward(const rp_layer_call *call, const rp_attention_inputs
 }
 
 rp_err rp_attention_backward(const rp_layer_call *call, const rp_attention_inputs *of) {
-    bool wanted = false;
-    for (uint32_t i = 0; i < call->layer->input_count; i++) {
-        wanted |= call->dx[i] != NULL;
-    }
-    return call->want_dx && wanted ? run_chunks(call, of, backward_chunk) : RP_OK;
+    return run_chunks(call, of, backward_chunk);
 }

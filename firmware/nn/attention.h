@@ -35,11 +35,18 @@ typedef struct {
 
 /* Floats that are saved of a sample: the log-sum-exp of each row of each head. */
 size_t rp_attention_level_floats(const rp_attention_inputs *of);
-size_t rp_attention_workspace_bytes(const rp_attention_spec *spec, const rp_attention_inputs *of,
-                                    uint32_t n);
-/* As the functions of rp_layer_kind; saved[0] has the level, or is NULL. */
+/* Two implementations: attention.c, and attention_heads.c for CPUs without rotary positions. Floats
+ * of the workspace; then as the functions of rp_layer_kind; saved[0] has the level, or is NULL. A
+ * backward has at least one dx. */
+size_t rp_attention_floats(const rp_attention_spec *spec, const rp_attention_inputs *of,
+                           uint32_t n);
 rp_err rp_attention_forward(const rp_layer_call *call, const rp_attention_inputs *of) RP_MUST_CHECK;
 rp_err rp_attention_backward(const rp_layer_call *call,
                              const rp_attention_inputs *of) RP_MUST_CHECK;
+size_t rp_attention_heads_floats(const rp_attention_inputs *of, uint32_t n);
+rp_err rp_attention_heads_forward(const rp_layer_call *call,
+                                  const rp_attention_inputs *of) RP_MUST_CHECK;
+rp_err rp_attention_heads_backward(const rp_layer_call *call,
+                                   const rp_attention_inputs *of) RP_MUST_CHECK;
 
 #endif

@@ -200,25 +200,48 @@ static rp_err plan_attention(const rp_layer *layer, const rp_shape *in, rp_layer
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
+/* Whether attention_heads.c does it. The number of samples does not count, because the results of
+ * the two differ in their last bits. */
+static bool is_by_heads(const rp_layer *layer, rp_gemm_choice choice) {
+    const rp_attention_spec *spec = layer->spec;
+    return choice == RP_GEMM_PANEL && !spec->rotary;
+}
+
 static size_t workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan_of,
                               const rp_shape *in, uint32_t n, rp_gemm_choice choice) {
     (void)plan_of;
-    (void)choice;
     rp_attention_inputs of;
-    return find_inputs(layer, in, &of) == RP_OK ? rp_attention_workspace_bytes(layer->spec, &of, n)
-                                                : 0;
+    if (find_inputs(layer, in, &of) != RP_OK) {
+        return 0;
+    }
+    return sizeof(float) * (is_by_heads(layer, choice) ? rp_attention_heads_floats(&of, n)
+                                                       : rp_attention_floats(layer->spec, &of, n));
 }
 
 static rp_err forward_attention(const rp_layer_call *call) {
     rp_attention_inputs of;
     rp_err err = find_inputs(call->layer, call->in, &of);
-    return err == RP_OK ? rp_attention_forward(call, &of) : err;
+    if (err != RP_OK) {
+        return err;
+    }
+    return is_by_heads(call->layer, rp_device_gemm(call->device))
+               ? rp_attention_heads_forward(call, &of)
+               : rp_attention_forward(call, &of);
 }
 
 static rp_err backward_attention(const rp_layer_call *call) {
     rp_attention_inputs of;
     rp_err err = find_inputs(call->layer, call->in, &of);
-    return err == RP_OK ? rp_attention_backward(call, &of) : err;
+    bool wanted = false;
+    for (uint32_t i = 0; i < call->layer->input_count; i++) {
+        wanted |= call->dx[i] != NULL;
+    }
+    if (err != RP_OK || !call->want_dx || !wanted) {
+        return err;
+    }
+    return is_by_heads(call->layer, rp_device_gemm(call->device))
+               ? rp_attention_heads_backward(call, &of)
+               : rp_attention_backward(call, &of);
 }
 
 const rp_layer_kind rp_layer_attention = {

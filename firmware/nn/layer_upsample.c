@@ -1,4 +1,5 @@
-/* Images [C, H, W] become [C, scale H, scale W]. `nearest` repeats each pixel; `bilinear`
+/* Images [C, H, W] become [C, scale H, scale W], where both sides may have a scale of their own.
+ * `nearest` repeats each pixel; `bilinear`
  * interpolates between pixels whose centres (or with `align_corners` whose corner pixels) coincide
  * with those of the output. */
 #include <stdio.h>
@@ -10,7 +11,7 @@ enum { SCALE_MAX = 64, SIDE_MAX = 1 << 15, GROUP_ITEMS = 64, VECTOR = 16 };
 typedef enum { NEAREST, BILINEAR } upsample_mode;
 
 typedef struct {
-    uint32_t scale;
+    rp_pair scale;
     uint32_t mode; /* upsample_mode */
     bool align_corners;
 } upsample_spec;
@@ -20,8 +21,8 @@ static rp_err parse_upsample(rp_layer *layer, rp_node *keys, const rp_model_data
     upsample_spec *spec = layer->spec;
     rp_err err;
     (void)data;
-    *spec = (upsample_spec){.scale = 2, .mode = NEAREST};
-    RP_TRY(rp_node_u32(keys, "scale", 1, SCALE_MAX, &spec->scale));
+    *spec = (upsample_spec){.scale = rp_pair_same(2), .mode = NEAREST};
+    RP_TRY(rp_layer_read_pair(keys, "scale", 1, SCALE_MAX, &spec->scale));
     RP_TRY(rp_node_word(keys, "mode", modes, &spec->mode));
     RP_TRY(rp_node_bool(keys, "align_corners", &spec->align_corners));
     if (spec->align_corners && spec->mode != BILINEAR) {
@@ -38,15 +39,17 @@ static rp_err plan_upsample(const rp_layer *layer, const rp_shape *in, rp_layer_
     if (err != RP_OK) {
         return err;
     }
-    const uint64_t p = (uint64_t)spec->scale * in->dim[1];
-    const uint64_t q = (uint64_t)spec->scale * in->dim[2];
+    const uint64_t p = (uint64_t)spec->scale.h * in->dim[1];
+    const uint64_t q = (uint64_t)spec->scale.w * in->dim[2];
     const rp_shape shape = rp_shape_3(in->dim[0], (uint32_t)p, (uint32_t)q);
     if (p > SIDE_MAX || q > SIDE_MAX || !rp_shape_check(&shape)) {
+        char scale[RP_LAYER_PAIR_TEXT];
         char text[RP_LAYER_SHAPE_TEXT];
         return rp_fail(RP_ERR_SHAPE,
-                       "layer '%s': %u times the sides of %s is too large, the limit is %d pixels "
+                       "layer '%s': %s times the sides of %s is too large, the limit is %d pixels "
                        "on a side and 2^31 in all",
-                       layer->name, spec->scale, rp_layer_shape_text(in, text), SIDE_MAX);
+                       layer->name, rp_layer_pair_text(spec->scale, scale),
+                       rp_layer_shape_text(in, text), SIDE_MAX);
     }
     const double outputs = (double)rp_shape_count(&shape);
     *out = (rp_layer_plan){
@@ -58,20 +61,20 @@ static rp_err plan_upsample(const rp_layer *layer, const rp_shape *in, rp_layer_
 }
 
 /* step, shift and den of kernels/upsample.cl for an axis of `size` inputs. */
-static void add_axis(rp_launch *launch, const upsample_spec *spec, uint32_t size) {
+static void add_axis(rp_launch *launch, const upsample_spec *spec, uint32_t scale, uint32_t size) {
     int32_t step = 1;
     int32_t shift = 0;
-    int32_t den = (int32_t)spec->scale;
+    int32_t den = (int32_t)scale;
     if (spec->align_corners) {
-        const int32_t last = (int32_t)(spec->scale * size) - 1;
+        const int32_t last = (int32_t)(scale * size) - 1;
         /* All outputs of a single input have position 0. */
         step = size > 1 ? (int32_t)size - 1 : 1;
         shift = size > 1 ? 0 : -last;
         den = last > 0 ? last : 1;
     } else if (spec->mode == BILINEAR) {
         step = 2;
-        shift = 1 - (int32_t)spec->scale;
-        den = 2 * (int32_t)spec->scale;
+        shift = 1 - (int32_t)scale;
+        den = 2 * (int32_t)scale;
     }
     rp_arg_i32(launch, step);
     rp_arg_i32(launch, shift);
@@ -95,8 +98,8 @@ static void add_sizes(const rp_layer_call *call, rp_launch *launch) {
     rp_arg_i32(launch, (int32_t)in->dim[2]);
     rp_arg_i32(launch, (int32_t)out->dim[1]);
     rp_arg_i32(launch, (int32_t)out->dim[2]);
-    add_axis(launch, spec, in->dim[1]);
-    add_axis(launch, spec, in->dim[2]);
+    add_axis(launch, spec, spec->scale.h, in->dim[1]);
+    add_axis(launch, spec, spec->scale.w, in->dim[2]);
 }
 
 /* One item for each 16 columns of a row of images of this shape. */

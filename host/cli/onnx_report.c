@@ -137,8 +137,10 @@ static rp_err print_text(rp_arena *arena, const rp_onnx_import *import) {
     rp_err err;
     RP_TRY(rp_onnx_count_ops(arena, model, &ops, &count));
     rp_onnx_count_floats(model, &tensors, &elements);
-    rp_print(stdout, "%s: %s %s, IR version %" PRId64 ", opset %" PRId64 "\n", model->file,
-             model->producer, model->producer_version, model->ir_version, model->opset);
+    rp_print(stdout, "%s: %s%s%s, IR version %" PRId64 ", opset %" PRId64 "\n", model->file,
+             model->producer[0] ? model->producer : "unknown producer",
+             model->producer_version[0] ? " " : "", model->producer_version, model->ir_version,
+             model->opset);
     print_values(model, "input", model->input, model->input_count);
     print_values(model, "output", model->output, model->output_count);
     rp_print(stdout, "%u nodes with %u operators\n", model->node_count, count);

@@ -129,7 +129,7 @@ static uint64_t link_bytes(const json_t *summary) {
     return (uint64_t)bytes;
 }
 
-/* NAN: a board does not report its energy. */
+/* NAN: a board's energy is unknown. That of a machine with several boards is in one of them. */
 static double joules_of(const json_t *summary) {
     const json_t *stages = json_object_get(summary, "stage");
     double joules = 0;
@@ -138,8 +138,8 @@ static double joules_of(const json_t *summary) {
     const json_t *stage;
     json_array_foreach(stages, i, stage) {
         const double own = real_of(stage, "energy_j");
-        joules += own;
-        known = known && own > 0;
+        joules += own > 0 ? own : 0;
+        known = known && (own > 0 || json_object_get(stage, "energy_with"));
     }
     return known ? joules : (double)NAN;
 }

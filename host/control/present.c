@@ -44,6 +44,7 @@ static double present_of(const rp_controller *c, const rp_board_state *board, do
 static void describe_board(rp_controller *c, uint32_t k, const rp_record_end *told,
                            int64_t window_ns, rp_now_board *out) {
     const rp_board_state *board = &c->ring.board[k];
+    const bool counts = rp_ring_energy_board(&c->ring, k) == k;
     rp_now_counts_board *own = rp_now_counts_of(&c->now, board->name);
     *out = (rp_now_board){
         .name = board->name,
@@ -52,8 +53,8 @@ static void describe_board(rp_controller *c, uint32_t k, const rp_record_end *to
         .idle_s = NAN,
         .memory_bytes = board->memory.device_bytes,
         .heat_c = present_of(c, board, board->sensors.heat_c),
-        .power_w = present_of(c, board, board->sensors.power_w),
-        .energy_j = board->facts.energy_j,
+        .power_w = counts ? present_of(c, board, board->sensors.power_w) : (double)NAN,
+        .energy_j = counts ? board->facts.energy_j : 0,
         .silent_s = board->control ? 1e-9 * (double)rp_ring_silence_ns(&c->ring, k) : (double)NAN,
         .staleness = NAN};
     if (k < told->stage_count) {

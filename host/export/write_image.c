@@ -207,10 +207,12 @@ const char *rp_export_write_globalavgpool(rp_export_layer *l) {
 const char *rp_export_write_upsample(rp_export_layer *l) {
     static const char *const modes[] = {"nearest", "bilinear", NULL};
     const int64_t four = 4;
-    const float scale = (float)rp_export_key_u32(l, "scale", 2);
+    int64_t scale[2] = {2, 2};
+    (void)rp_export_key_pair(l, "scale", scale);
+    const float factor[] = {1.0f, 1.0f, (float)scale[0], (float)scale[1]};
     const bool nearest = rp_export_key_word(l, "mode", modes) == 0;
     const bool corners = rp_export_key_bool(l, "align_corners", false);
-    const char *scales = rp_export_table(l, 1, &four, (const float[]){1.0f, 1.0f, scale, scale});
+    const char *scales = rp_export_table(l, 1, &four, factor);
     const char *y = RP_EXPORT_OP(l, "Resize", l->x[0], "", scales);
     rp_export_word(l, "mode", nearest ? "nearest" : "linear");
     rp_export_word(l, "coordinate_transformation_mode",

@@ -16,6 +16,9 @@
 
 enum { RP_FEDERATION_PATH = 4096, RP_FEDERATION_NOTE = 400, RP_SITE_TRIES_MAX = 5 };
 
+/* Most steps or samples of a site's round: a million rounds of them can be added up. */
+#define RP_SITE_COUNT_MAX (UINT64_C(1) << 40)
+
 typedef enum {
     RP_SITE_IDLE,   /* takes no part in the round */
     RP_SITE_QUEUED, /* waits for the end of a site that trains, because of sites.at_once */

@@ -12,6 +12,8 @@
 #include "sites/state.h"
 #include "sites/update.h"
 
+static const double SECONDS_MAX = 1e9; /* of a site in a round, about 30 years */
+
 /* ---- starting -------------------------------------------------------------------------------- */
 
 /* With some rules a site goes on from weights of its own, once it has some. */
@@ -52,9 +54,18 @@ static bool take_whole(const json_t *object, const char *key, uint64_t *out) {
     return json_is_integer(value) && json_integer_value(value) >= 0;
 }
 
+static bool take_count(const json_t *object, const char *key, uint64_t *out) {
+    return take_whole(object, key, out) && *out <= RP_SITE_COUNT_MAX;
+}
+
 static double real_of(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+/* NAN: the value is outside of the range, or unknown. */
+static double bound_real(double value, double low, double high) {
+    return value >= low && value <= high ? value : (double)NAN;
 }
 
 static bool is_text(const json_t *object, const char *key, const char *wanted) {
@@ -82,19 +93,20 @@ static const char *take_answer(const rp_federation *f, const json_t *root, const
     const json_t *seconds = json_object_get(root, "seconds");
     const json_t *before = json_object_get(root, "before");
     uint64_t round;
-    out->accuracy = real_of(before, "accuracy");
+    out->accuracy = bound_real(real_of(before, "accuracy"), 0, 1);
     out->before_loss = real_of(before, "loss");
     out->partial = is_text(root, "status", "partial");
     out->loss = real_of(json_object_get(root, "loss"), "mean");
     out->steps_weight = real_of(root, "norm_a");
     out->delta_norm = real_of(root, "delta_norm");
     out->clipped = json_is_true(json_object_get(root, "clipped"));
-    out->seconds = real_of(seconds, "start") + real_of(seconds, "train");
+    out->seconds =
+        bound_real(real_of(seconds, "start") + real_of(seconds, "train"), 0, SECONDS_MAX);
     return !take_whole(root, "round", &round) || round != site->trains ? "round"
            : !is_text(root, "site", site->name)                        ? "site"
-           : !take_whole(root, "steps", &out->steps)                   ? "steps"
-           : !take_whole(root, "samples", &out->samples)               ? "samples"
-           : !take_whole(root, "held", &out->held) || out->held == 0   ? "held"
+           : !take_count(root, "steps", &out->steps)                   ? "steps"
+           : !take_count(root, "samples", &out->samples)               ? "samples"
+           : !take_count(root, "held", &out->held) || out->held == 0   ? "held"
            : !take_from(f, root, &out->from)                           ? "state"
            : !has_steps_weight(f, out)                                 ? "norm_a"
            : !out->partial && !is_text(root, "status", "finished")     ? "status"

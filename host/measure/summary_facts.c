@@ -26,6 +26,7 @@ static rp_err tell_stages(const rp_measure *m, const rp_plan *plan, rp_arena *ar
         const rp_board_state *board = &ring->board[k];
         const rp_plan_node *node = &plan->node[k];
         const rp_plan_hold *hold = &plan->hold[node->hold_first];
+        const uint32_t counted = rp_ring_energy_board(ring, k);
         const char **layers;
         uint32_t *stages;
         uint32_t count = 0;
@@ -49,7 +50,8 @@ static rp_err tell_stages(const rp_measure *m, const rp_plan *plan, rp_arena *ar
             .weight_bytes = board->memory.weight_bytes,
             .device_bytes_max = board->facts.device_bytes_max,
             .flash_bytes = board->facts.flash_bytes,
-            .energy_j = board->facts.energy_j,
+            .energy_j = counted == k ? board->facts.energy_j : 0,
+            .energy_with = counted == k ? 0 : counted + 1,
             .weight_versions_max = board->memory.weight_copies_max,
             .probe_copies = board->memory.probe_copies,
             .in_flight_max = board->facts.in_flight_max,

@@ -292,14 +292,16 @@ static bool is_turned(const rp_onnx_view *view) {
 static rp_err read_matrix(const rp_onnx_visit *visit, uint32_t i, const rp_onnx_view *view,
                           uint32_t rank, uint32_t *layer, bool *done) {
     const rp_onnx_value *in = rp_onnx_in(visit, i);
-    const bool dynamic = in->state == RP_ONNX_DYNAMIC;
-    const uint32_t skip = dynamic || (view->dims.rank == rank && rank > 2) ? 1 : 0;
     *done = false;
-    if (dynamic ? view->dims.rank != rank : skip > 0 && view->dims.dim[0] != 1) {
+    if (in->state != RP_ONNX_DYNAMIC) {
+        return rank > 2 ? rp_onnx_element_shared(visit, in, view, rank, layer, done)
+                        : rp_onnx_element_view(visit, in, view, 0, layer, done);
+    }
+    if (view->dims.rank != rank) {
         return rp_onnx_refuse(visit, "its operands have different numbers of axes, so that the "
                                      "batch of one meets another axis");
     }
-    return rp_onnx_element_view(visit, in, view, skip, layer, done);
+    return rp_onnx_element_view(visit, in, view, 1, layer, done);
 }
 
 /* Rows [N, C] are matrices [1, C] of a sample. */

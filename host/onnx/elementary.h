@@ -28,6 +28,12 @@ rp_onnx_reader rp_onnx_element_steps;
  * holds for samples too. */
 rp_err rp_onnx_element_operand(const rp_onnx_visit *visit, uint32_t i, uint32_t rank,
                                uint32_t *layer, bool *done) RP_MUST_CHECK;
+/* The view of a weight or of a constant as such an operand: its first axis is dropped if it stands
+ * where the batch is, and has one row or the same row for all samples. */
+rp_err rp_onnx_element_shared(const rp_onnx_visit *visit, const rp_onnx_value *in,
+                              const rp_onnx_view *view, uint32_t rank, uint32_t *layer,
+                              bool *done) RP_MUST_CHECK;
+
 /* Rows of one weight that are there many times, as BERT adds one row to all tokens. It is found by
  * the map of the elements, so that the layers are the same whatever steps an exporter took: the
  * whole weight, a slice of its rows, a repetition. */

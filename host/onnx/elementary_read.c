@@ -394,13 +394,13 @@ rp_err rp_onnx_element_steps(const rp_onnx_visit *visit, const rp_onnx_view *vie
 }
 
 /* Whether a constant with a row for each sample has the same row for all. */
-static bool is_repeated(rp_onnx_graph *graph, const rp_onnx_value *value) {
-    const rp_onnx_dims *dims = &value->view->dims;
+static bool is_repeated(rp_onnx_graph *graph, const rp_onnx_value *value,
+                        const rp_onnx_view *view) {
+    const rp_onnx_dims *dims = &view->dims;
     const uint64_t row = dims->count / (uint64_t)graph->batch;
-    bool same = dims->dim[0] == graph->batch && can_look(graph, value->view);
+    bool same = dims->dim[0] == graph->batch && can_look(graph, view);
     for (uint64_t i = row; same && i < dims->count; i++) {
-        same = number_at(graph, value, value->view, i) ==
-               number_at(graph, value, value->view, i % row);
+        same = number_at(graph, value, view, i) == number_at(graph, value, view, i % row);
     }
     return same;
 }
@@ -408,12 +408,11 @@ static bool is_repeated(rp_onnx_graph *graph, const rp_onnx_value *value) {
 /* What all samples share of a value with a row for each of them. NULL: the rows differ, or are a
  * weight that is not just repeated. */
 static rp_err find_shared(const rp_onnx_visit *visit, const rp_onnx_value *in,
-                          const rp_onnx_view **out) {
-    const rp_onnx_view *view = in->view;
+                          const rp_onnx_view *view, const rp_onnx_view **out) {
     const rp_onnx_view *before = view->op == RP_ONNX_EXPAND ? view->in[0] : NULL;
     rp_onnx_dims dims = view->dims;
     *out = NULL;
-    if (!is_repeated(visit->graph, in)) {
+    if (!is_repeated(visit->graph, in, view)) {
         return RP_OK;
     }
     if (in->state == RP_ONNX_CONST) {
@@ -471,16 +470,15 @@ fail:
     return err;
 }
 
-/* An operand without a batch; its first axis is dropped if it stands where the batch is. */
-static rp_err read_shared(const rp_onnx_visit *visit, const rp_onnx_value *in, uint32_t rank,
-                          uint32_t *layer, bool *done) {
-    const rp_onnx_dims *dims = &in->view->dims;
-    const uint32_t skip = dims->rank == rank ? 1 : 0;
-    const rp_onnx_view *view = in->view;
+rp_err rp_onnx_element_shared(const rp_onnx_visit *visit, const rp_onnx_value *in,
+                              const rp_onnx_view *view, uint32_t rank, uint32_t *layer,
+                              bool *done) {
+    const uint32_t skip = view->dims.rank == rank ? 1 : 0;
     rp_onnx_block block;
     rp_err err = RP_OK;
-    if (skip > 0 && dims->dim[0] != 1) {
-        RP_TRY(find_shared(visit, in, &view));
+    *done = false;
+    if (skip > 0 && view->dims.dim[0] != 1) {
+        RP_TRY(find_shared(visit, in, view, &view));
     }
     if (!view) {
         return rp_onnx_refuse(visit, "it has a constant that differs between samples");
@@ -511,5 +509,5 @@ rp_err rp_onnx_element_operand(const rp_onnx_visit *visit, uint32_t i, uint32_t 
                    : rp_onnx_refuse(visit, "its operands have different numbers of axes, so that "
                                            "the batch of one meets another axis");
     }
-    return read_shared(visit, in, rank, layer, done);
+    return rp_onnx_element_shared(visit, in, in->view, rank, layer, done);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "onnx/layers.h"
+#include "onnx/line.h"
 #include "onnx/norm_parts.h"
 #include "onnx/ops.h"
 
@@ -62,7 +63,7 @@ fail:
     return err;
 }
 
-/* A weight [C], [C, 1, 1] or [1, C, 1, 1] for images of C channels. */
+/* A weight [C, 1, 1] or [1, C, 1, 1] for images of C channels; [C, 1] for signals. */
 static bool is_channel_param(const rp_onnx_visit *visit, uint32_t i, const rp_onnx_dims *x) {
     const rp_onnx_value *in = rp_onnx_in(visit, i);
     if (!in || in->state != RP_ONNX_PARAM || x->rank < 3) {
@@ -74,13 +75,24 @@ static bool is_channel_param(const rp_onnx_visit *visit, uint32_t i, const rp_on
            dims->count == (uint64_t)x->dim[1];
 }
 
+/* A weight [C]. */
+static bool is_row(const rp_onnx_visit *visit, uint32_t i, const rp_onnx_dims *x) {
+    const rp_onnx_value *in = rp_onnx_in(visit, i);
+    return in && in->state == RP_ONNX_PARAM && in->view->dims.rank == 1 &&
+           in->view->dims.dim[0] == x->dim[1];
+}
+
 static rp_err emit(const rp_onnx_visit *visit, const groups *found, const rp_onnx_view *weight,
                    const rp_onnx_view *bias, bool *done) {
     rp_onnx_layer draft;
-    uint32_t from;
+    uint32_t from = rp_onnx_line_layer(visit->graph, found->x);
+    const bool line = from != RP_ONNX_NONE;
     char eps[32] = "";
-    rp_err err;
-    RP_TRY(rp_onnx_read_layer(visit, found->x, &from, done));
+    rp_err err = RP_OK;
+    *done = line;
+    if (!line) {
+        RP_TRY(rp_onnx_read_layer(visit, found->x, &from, done));
+    }
     if (!*done) {
         return RP_OK;
     }
@@ -91,7 +103,8 @@ static rp_err emit(const rp_onnx_visit *visit, const groups *found, const rp_onn
                          (long long)found->groups, eps));
     rp_onnx_draft_param(&draft, "weight", weight);
     rp_onnx_draft_param(&draft, "bias", bias);
-    RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+    RP_TRY(line ? rp_onnx_emit_line(visit, &draft, done)
+                : rp_onnx_emit_output(visit, &draft, done));
 fail:
     return err;
 }
@@ -133,10 +146,10 @@ rp_err rp_onnx_layer_instancenorm(const rp_onnx_visit *visit, bool *done) {
     }
     found.x = in->view;
     found.groups = in->view->dims.rank > 1 ? in->view->dims.dim[1] : 1;
-    if (in->view->dims.rank != 4 || !is_channel_param(visit, 1, &in->view->dims) ||
-        !is_channel_param(visit, 2, &in->view->dims)) {
-        return rp_onnx_refuse_operands(visit, "only images with a weight and a bias of channels "
-                                              "can be normalised here");
+    if ((in->view->dims.rank != 4 && !rp_onnx_is_line(visit, 0)) ||
+        !is_row(visit, 1, &in->view->dims) || !is_row(visit, 2, &in->view->dims)) {
+        return rp_onnx_refuse_operands(visit, "only images and signals with a weight and a bias "
+                                              "that are trained can be normalised here");
     }
     return emit(visit, &found, rp_onnx_in(visit, 1)->view, rp_onnx_in(visit, 2)->view, done);
 }

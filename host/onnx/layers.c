@@ -315,16 +315,36 @@ static rp_err refuse_arrangement(const rp_onnx_visit *visit, const rp_onnx_view 
                           rp_onnx_shape_text(view->dims.rank, view->dims.dim, b));
 }
 
+/* The value that has all elements of the view. Costs budget where the view is a part of a
+ * concatenation. RP_ONNX_NONE: several values have them. */
+static uint32_t find_leaf(rp_onnx_graph *graph, const rp_onnx_view *view) {
+    const uint64_t cost = view->dims.count * (view->depth + 1);
+    uint32_t leaf = rp_onnx_view_only_leaf(view);
+    if (leaf != RP_ONNX_NONE || view->dims.count == 0 || cost > graph->budget) {
+        return leaf;
+    }
+    graph->budget -= cost;
+    leaf = rp_onnx_view_source(view, 0).leaf;
+    for (uint64_t i = 1; i < view->dims.count && leaf != RP_ONNX_NONE; i++) {
+        leaf = rp_onnx_view_source(view, i).leaf == leaf ? leaf : RP_ONNX_NONE;
+    }
+    return leaf;
+}
+
 /* An arranging layer stands for `node`. */
 static rp_err read_arranged(const rp_onnx_visit *visit, const rp_onnx_view *view, uint32_t node,
                             uint32_t *layer, bool *done) {
     rp_onnx_graph *graph = visit->graph;
-    const uint32_t value = rp_onnx_view_only_leaf(view);
+    const uint32_t value = find_leaf(graph, view);
     rp_onnx_layer draft = {0};
     rp_err err = RP_OK;
     *done = false;
-    if (value == RP_ONNX_NONE || graph->value[value].layer == RP_ONNX_NONE ||
-        view->dims.count == 0) {
+    if (value == RP_ONNX_NONE) {
+        return rp_onnx_refuse(visit,
+                              "it reads a concatenation along the batch, or before it, which "
+                              "no layer computes");
+    }
+    if (graph->value[value].layer == RP_ONNX_NONE || view->dims.count == 0) {
         return RP_OK;
     }
     const rp_onnx_dims *leaf = &graph->value[value].view->dims;
@@ -338,7 +358,7 @@ static rp_err read_arranged(const rp_onnx_visit *visit, const rp_onnx_view *view
         return RP_OK;
     }
     RP_TRY(draft_arrangement(visit, view, leaf, *layer, &draft));
-    if (!draft.kind && graph->read_steps) {
+    if (!draft.kind && graph->read_steps && rp_onnx_view_only_leaf(view) != RP_ONNX_NONE) {
         return graph->read_steps(visit, view, layer, done);
     }
     if (!draft.kind) {

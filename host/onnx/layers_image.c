@@ -8,7 +8,7 @@
 #include "onnx/ops.h"
 #include "onnx/pad.h"
 
-enum { PAIR_TEXT = 48, KEYS_TEXT = 200, PAD_MAX = 255 };
+enum { PAIR_TEXT = 48, KEYS_TEXT = 200, PAD_MAX = 255, SCALE_MAX = 64 };
 
 static const int64_t ones[2] = {1, 1};
 static const int64_t zeros[2] = {0, 0};
@@ -112,8 +112,18 @@ static rp_err emit_image(const rp_onnx_visit *visit, const windows *w, const rp_
                         : rp_onnx_emit_output(visit, draft, done);
 }
 
-/* Reads the image of a convolution, which includes zeros that a node before puts around it. */
-static rp_err read_padded(const rp_onnx_visit *visit, windows *w, uint32_t *from, bool *done) {
+/* Whether layers have such pads: those of a pool are at most half its kernel. */
+static bool can_have_pads(const windows *w, bool is_pool) {
+    bool can = has_even_pads(w);
+    for (uint32_t i = 0; i < 2; i++) {
+        can = can && w->pad[i] <= PAD_MAX && (!is_pool || 2 * w->pad[i] <= w->kernel[i]);
+    }
+    return can;
+}
+
+/* Reads the image of windows, which include zeros that a node before puts around it. */
+static rp_err read_padded(const rp_onnx_visit *visit, windows *w, bool is_pool, uint32_t *from,
+                          bool *done) {
     rp_onnx_visit pad;
     int64_t before[2];
     int64_t after[2];
@@ -126,7 +136,7 @@ static rp_err read_padded(const rp_onnx_visit *visit, windows *w, uint32_t *from
         both.pad[i] += before[i];
         both.after[i] += after[i];
     }
-    if (padded && has_even_pads(&both)) {
+    if (padded && can_have_pads(&both, is_pool)) {
         *w = both;
         return read_image(&pad, w, from, done);
     }
@@ -193,7 +203,7 @@ rp_err rp_onnx_layer_conv(const rp_onnx_visit *visit, bool *done) {
         return RP_OK;
     }
     take_kernel(weight, &w);
-    RP_TRY(read_padded(visit, &w, &from, done));
+    RP_TRY(read_padded(visit, &w, false, &from, done));
     if (!*done) {
         return RP_OK;
     }
@@ -258,7 +268,8 @@ fail:
     return err;
 }
 
-static rp_err emit_pool(const rp_onnx_visit *visit, const char *kind, const windows *w,
+/* `joins`: zeros that a node before puts around the image may become those of the windows. */
+static rp_err emit_pool(const rp_onnx_visit *visit, const char *kind, windows *w, bool joins,
                         const char *more, bool *done) {
     rp_onnx_layer draft;
     uint32_t from;
@@ -269,10 +280,13 @@ static rp_err emit_pool(const rp_onnx_visit *visit, const char *kind, const wind
     if (w->dilation[0] != 1 || w->dilation[1] != 1) {
         return rp_onnx_refuse(visit, "a pool with dilation cannot be trained here");
     }
-    if (!has_even_pads(w)) {
+    if (joins) {
+        RP_TRY(read_padded(visit, w, true, &from, done));
+    } else if (!has_even_pads(w)) {
         return refuse_uneven(visit);
+    } else {
+        RP_TRY(read_image(visit, w, &from, done));
     }
-    RP_TRY(read_image(visit, w, &from, done));
     if (!*done) {
         return RP_OK;
     }
@@ -290,7 +304,7 @@ rp_err rp_onnx_layer_max_pool(const rp_onnx_visit *visit, bool *done) {
     rp_err err;
     RP_TRY(read_windows(visit, &w, done));
     if (*done) {
-        RP_TRY(emit_pool(visit, "maxpool", &w, "", done));
+        RP_TRY(emit_pool(visit, "maxpool", &w, false, "", done));
     }
 fail:
     return err;
@@ -303,8 +317,10 @@ rp_err rp_onnx_layer_average_pool(const rp_onnx_visit *visit, bool *done) {
     RP_TRY(read_windows(visit, &w, done));
     if (*done) {
         const bool pads = w.pad[0] != 0 || w.pad[1] != 0;
-        RP_TRY(emit_pool(visit, "avgpool", &w, pads && !counts ? ", count_include_pad: false" : "",
-                         done));
+        /* Zeros before the pool count, and its last windows begin before them. */
+        const bool joins = (counts || !pads) && !w.ceil;
+        RP_TRY(emit_pool(visit, "avgpool", &w, joins,
+                         pads && !counts ? ", count_include_pad: false" : "", done));
     }
 fail:
     return err;
@@ -329,28 +345,37 @@ fail:
     return err;
 }
 
-/* Factors of height and width from `scales` (input 2) or `sizes` (input 3); 0: not a whole factor
- * of both. */
-static rp_err read_factor(const rp_onnx_visit *visit, int64_t *factor) {
-    const rp_onnx_value *in = rp_onnx_in(visit, 0);
+/* Whole factors of the axes of images and signals; 0: not a whole factor. */
+static int64_t factor_of(float scale) {
+    const bool whole = scale >= 1.0f && scale <= SCALE_MAX && scale == (float)(int64_t)scale;
+    return whole ? (int64_t)scale : 0;
+}
+
+/* Factors of height and width from `scales` (input 2) or `sizes` (input 3); false: an axis has no
+ * whole factor, or other axes change too. */
+static rp_err read_factors(const rp_onnx_visit *visit, const windows *w, int64_t factor[2],
+                           bool *done) {
+    const rp_onnx_dims *dims = &rp_onnx_in(visit, 0)->view->dims;
     const float *scales;
     const int64_t *sizes;
     uint64_t count[2];
     rp_err err;
-    *factor = 0;
+    *done = false;
     RP_TRY(rp_onnx_const_floats(visit, 2, &scales, &count[0]));
     RP_TRY(rp_onnx_const_ints(visit, 3, &sizes, &count[1]));
-    if (!in || !in->view || in->view->dims.rank != 4) {
+    const bool by_scales = scales && count[0] == dims->rank;
+    if (dims->count == 0 || (!by_scales && (!sizes || count[1] != dims->rank))) {
         return RP_OK;
     }
-    const rp_onnx_dims *dims = &in->view->dims;
-    if (scales && count[0] == 4 && scales[0] == 1.0f && scales[1] == 1.0f &&
-        scales[2] == scales[3] && scales[2] >= 1.0f && scales[2] <= 64.0f) {
-        *factor = (float)(int64_t)scales[2] == scales[2] ? (int64_t)scales[2] : 0;
-    } else if (sizes && count[1] == 4 && sizes[0] == dims->dim[0] && sizes[1] == dims->dim[1] &&
-               dims->dim[2] > 0 && sizes[2] % dims->dim[2] == 0 && sizes[2] / dims->dim[2] <= 64 &&
-               sizes[3] == sizes[2] / dims->dim[2] * dims->dim[3]) {
-        *factor = sizes[2] / dims->dim[2];
+    *done = true;
+    for (uint32_t i = 0; i < dims->rank; i++) {
+        const float scale = by_scales ? scales[i] : (float)sizes[i] / (float)dims->dim[i];
+        const int64_t found = factor_of(scale);
+        const bool exact = by_scales || sizes[i] == found * dims->dim[i];
+        *done = *done && exact && (i < 2 ? found == 1 : found > 0);
+        if (i >= 2) {
+            factor[2 - w->axes + i - 2] = found;
+        }
     }
 fail:
     return err;
@@ -365,10 +390,12 @@ rp_err rp_onnx_layer_resize(const rp_onnx_visit *visit, bool *done) {
     const bool corners = strcmp(mode, "linear") == 0 && strcmp(place, "align_corners") == 0;
     const bool linear = strcmp(mode, "linear") == 0 && (strcmp(place, "half_pixel") == 0 ||
                                                         strcmp(place, "pytorch_half_pixel") == 0);
-    int64_t factor;
+    int64_t factor[2] = {1, 1};
+    char text[PAIR_TEXT];
+    windows w = {0};
     rp_onnx_layer draft;
     uint32_t from;
-    rp_err err;
+    rp_err err = RP_OK;
     *done = false;
     if ((!nearest && !corners && !linear) || rp_onnx_int(visit->node, "antialias", 0) != 0) {
         return rp_onnx_refuse(visit,
@@ -376,16 +403,18 @@ rp_err rp_onnx_layer_resize(const rp_onnx_visit *visit, bool *done) {
                               "(asymmetric, floor) and linear (half_pixel, align_corners)",
                               mode, place);
     }
-    RP_TRY(read_factor(visit, &factor));
-    if (factor < 1) {
-        return rp_onnx_refuse(visit, "only images are enlarged here, by one whole factor");
+    if (find_axes(visit, &w)) {
+        RP_TRY(read_factors(visit, &w, factor, done));
     }
-    RP_TRY(rp_onnx_read_input(visit, 0, &from, done));
+    if (!*done) {
+        return rp_onnx_refuse(visit, "only images and signals are enlarged here, by whole factors");
+    }
+    RP_TRY(read_image(visit, &w, &from, done));
     if (*done) {
-        RP_TRY(rp_onnx_draft(visit, "upsample", from, &draft, "scale: %" PRId64 ", mode: %s%s",
-                             factor, nearest ? "nearest" : "bilinear",
+        RP_TRY(rp_onnx_draft(visit, "upsample", from, &draft, "scale: %s, mode: %s%s",
+                             pair_text(factor, text), nearest ? "nearest" : "bilinear",
                              corners ? ", align_corners: true" : ""));
-        RP_TRY(rp_onnx_emit_output(visit, &draft, done));
+        RP_TRY(emit_image(visit, &w, &draft, done));
     }
 fail:
     return err;

@@ -271,6 +271,43 @@ static rp_err match_prepend(const rp_onnx_visit *visit, int64_t axis, bool *done
     return emit_with_param(visit, "prepend", "", 1, graph->value[leaf].view, done);
 }
 
+/* Parts of a value that are together the whole of it, such as the last states of both directions of
+ * an LSTM, are that value. Costs budget. */
+static rp_err give_joined(const rp_onnx_visit *visit, int64_t axis, bool *done) {
+    rp_onnx_graph *graph = visit->graph;
+    const rp_onnx_view *part[RP_ONNX_INPUTS_MAX];
+    const rp_onnx_view *view;
+    rp_err err;
+    *done = false;
+    for (uint32_t i = 0; i < visit->node->input_count; i++) {
+        if (!rp_onnx_in_is(visit, i, RP_ONNX_DYNAMIC)) {
+            return RP_OK;
+        }
+        part[i] = rp_onnx_in(visit, i)->view;
+    }
+    RP_TRY(
+        rp_onnx_view_concat(graph->arena, part, visit->node->input_count, (uint32_t)axis, &view));
+    const uint64_t cost = view ? view->dims.count * (view->depth + 1) : 0;
+    if (!view || view->dims.count == 0 || cost > graph->budget) {
+        return RP_OK;
+    }
+    const uint32_t leaf = rp_onnx_view_source(view, 0).leaf;
+    const rp_onnx_view *whole = graph->value[leaf].view;
+    if (graph->value[leaf].state != RP_ONNX_DYNAMIC || whole->dims.count != view->dims.count) {
+        return RP_OK;
+    }
+    graph->budget -= cost;
+    if (rp_onnx_view_is_whole(view, view->dims.count)) {
+        RP_TRY(rp_onnx_view_reshape(graph->arena, whole, &view->dims, &view));
+        *done = view != NULL;
+    }
+    if (*done) {
+        rp_onnx_give_view(visit, 0, RP_ONNX_DYNAMIC, false, view);
+    }
+fail:
+    return err;
+}
+
 /* A layer has few inputs: more are a chain. */
 rp_err rp_onnx_layer_concat(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = rp_onnx_in(visit, 0);
@@ -292,6 +329,9 @@ rp_err rp_onnx_layer_concat(const rp_onnx_visit *visit, bool *done) {
     }
     const bool lines = axis == 1 && are_lines(visit);
     RP_TRY(match_prepend(visit, axis, done));
+    if (!*done) {
+        RP_TRY(give_joined(visit, axis, done));
+    }
     if (*done) {
         return RP_OK;
     }

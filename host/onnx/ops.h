@@ -48,6 +48,10 @@ rp_onnx_handler rp_onnx_arrange_shape, rp_onnx_arrange_size, rp_onnx_arrange_ide
     rp_onnx_arrange_expand, rp_onnx_arrange_concat, rp_onnx_arrange_split_to_sequence,
     rp_onnx_arrange_sequence_at;
 
+/* ops_blocks.c */
+rp_onnx_handler rp_onnx_arrange_tile, rp_onnx_arrange_depth_to_space,
+    rp_onnx_arrange_space_to_depth;
+
 /* noise.c */
 rp_onnx_handler rp_onnx_arrange_random;
 

@@ -525,7 +525,9 @@ fail:
     return err;
 }
 
-/* Joins constants, or parameters. A concatenation of dynamic values is a layer. */
+/* Joins constants, or parameters. A concatenation of dynamic values is a layer, apart from one
+ * along the first axis: the states of recurrent layers are there before the batch, and are taken
+ * out of it again. */
 rp_err rp_onnx_arrange_concat(const rp_onnx_visit *visit, bool *done) {
     const rp_onnx_value *in = first_in(visit);
     int64_t axis = rp_onnx_int(visit->node, "axis", 0);
@@ -535,13 +537,13 @@ rp_err rp_onnx_arrange_concat(const rp_onnx_visit *visit, bool *done) {
     *done = false;
     for (uint32_t i = 0; i < visit->node->input_count; i++) {
         const rp_onnx_value *other = rp_onnx_in(visit, i);
-        if (!in || in->state == RP_ONNX_DYNAMIC || !other || other->state != in->state ||
-            other->whole != in->whole) {
+        if (!in || !other || other->state != in->state || other->whole != in->whole) {
             return RP_OK;
         }
         part[i] = other->view;
     }
-    if (in && wrap_axis(&axis, in->view->dims.rank)) {
+    if (in && wrap_axis(&axis, in->view->dims.rank) &&
+        (in->state != RP_ONNX_DYNAMIC || axis == 0)) {
         RP_TRY(rp_onnx_view_concat(visit->graph->arena, part, visit->node->input_count,
                                    (uint32_t)axis, &view));
         RP_TRY(give(visit, 0, in, view, done));

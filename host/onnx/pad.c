@@ -66,8 +66,8 @@ rp_err rp_onnx_find_pad(const rp_onnx_visit *visit, uint32_t i, rp_onnx_visit *p
 rp_err rp_onnx_layer_pad(const rp_onnx_visit *visit, bool *done) {
     *done = false;
     return rp_onnx_refuse_operands(visit,
-                                   "only zeros around images that a convolution reads can be "
-                                   "trained here, as many on each side");
+                                   "only zeros around images that a convolution or an average "
+                                   "pool reads can be trained here, as many on each side");
 }
 
 /* The shape with the zeros, so that a convolution can include them. */

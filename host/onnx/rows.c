@@ -141,10 +141,10 @@ rp_err rp_onnx_emit_rows(const rp_onnx_visit *visit, const rp_onnx_layer *draft,
     if (!*done) {
         return RP_OK;
     }
-    if (rows->form == RP_ONNX_ROWS_PLAIN) {
+    const rp_shape *out = &graph->layer[layer].out;
+    if (rows->form == RP_ONNX_ROWS_PLAIN && out->dims + 1 == dims.rank) {
         return rp_onnx_give_layer(visit, 0, layer);
     }
-    const rp_shape *out = &graph->layer[layer].out;
     dims.dim[dims.rank - 1] = out->dim[out->dims - 1];
     RP_TRY(rp_onnx_add_value(graph, layer, &view));
     if (view && rp_onnx_dims_of(dims.rank, dims.dim, &dims)) {

@@ -97,32 +97,64 @@ rp_err rp_onnx_view_reshape(rp_arena *arena, const rp_onnx_view *in, const rp_on
     return err;
 }
 
+/* The axes of `in` that a transposition of it has; a transposition of another is one. */
+static bool find_perm(const rp_onnx_view *in, const int64_t *perm, uint8_t *out) {
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < in->dims.rank; i++) {
+        if (perm[i] < 0 || perm[i] >= in->dims.rank || (seen >> perm[i] & 1)) {
+            return false;
+        }
+        seen |= 1u << perm[i];
+        out[i] = in->op == RP_ONNX_TRANSPOSE ? in->perm[perm[i]] : (uint8_t)perm[i];
+    }
+    return true;
+}
+
 rp_err rp_onnx_view_transpose(rp_arena *arena, const rp_onnx_view *in, const int64_t *perm,
                               const rp_onnx_view **out) {
-    rp_onnx_dims dims = in->dims;
+    uint8_t all[RP_ONNX_RANK_MAX];
     rp_onnx_view *view = NULL;
-    uint32_t seen = 0;
     bool same = true;
     rp_err err = RP_OK;
     *out = NULL;
-    for (uint32_t i = 0; i < dims.rank; i++) {
-        if (perm[i] < 0 || perm[i] >= dims.rank || (seen >> perm[i] & 1)) {
-            return RP_OK;
-        }
-        seen |= 1u << perm[i];
-        dims.dim[i] = in->dims.dim[perm[i]];
-        same &= perm[i] == i;
-    }
-    if (same) {
-        *out = in;
+    if (!find_perm(in, perm, all)) {
         return RP_OK;
     }
-    err = make_view(arena, RP_ONNX_TRANSPOSE, &in, 1, &dims, &view);
-    for (uint32_t i = 0; view && i < dims.rank; i++) {
-        view->perm[i] = (uint8_t)perm[i];
+    const rp_onnx_view *from = in->op == RP_ONNX_TRANSPOSE ? in->in[0] : in;
+    rp_onnx_dims dims = from->dims;
+    for (uint32_t i = 0; i < dims.rank; i++) {
+        dims.dim[i] = from->dims.dim[all[i]];
+        same &= all[i] == i;
+    }
+    if (same) {
+        *out = from;
+        return RP_OK;
+    }
+    err = make_view(arena, RP_ONNX_TRANSPOSE, &from, 1, &dims, &view);
+    if (view) {
+        memcpy(view->perm, all, dims.rank * sizeof *all);
     }
     *out = view;
     return err;
+}
+
+/* The part of a concatenation that has all of the range; NULL: several have it. *start then counts
+ * from that part. */
+static const rp_onnx_view *find_part(const rp_onnx_view *view, uint32_t axis, int64_t *start,
+                                     int64_t last) {
+    int64_t first = 0;
+    if (view->op != RP_ONNX_CONCAT || view->axis != axis) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < view->in_count; i++) {
+        const int64_t end = first + view->in[i]->dims.dim[axis];
+        if (*start >= first && *start < end && last >= first && last < end) {
+            *start -= first;
+            return view->in[i];
+        }
+        first = end;
+    }
+    return NULL;
 }
 
 rp_err rp_onnx_view_slice(rp_arena *arena, const rp_onnx_view *in, uint32_t axis, int64_t start,
@@ -137,6 +169,9 @@ rp_err rp_onnx_view_slice(rp_arena *arena, const rp_onnx_view *in, uint32_t axis
         __builtin_add_overflow(last, start, &last) || last < 0 || last >= dims.dim[axis]) {
         return RP_OK;
     }
+    const rp_onnx_view *part = find_part(in, axis, &start, last);
+    in = part ? part : in;
+    dims = in->dims;
     if (start == 0 && step == 1 && count == dims.dim[axis]) {
         *out = in;
         return RP_OK;

@@ -242,18 +242,22 @@ static void follow_value(search *s, uint32_t value) {
     const rp_onnx_graph *graph = s->graph;
     const rp_onnx_value *v = &graph->value[value];
     const uint32_t leaf = v->view ? rp_onnx_view_only_leaf(v->view) : value;
-    if (v->state == RP_ONNX_CONST || v->state == RP_ONNX_PARAM || leaf == RP_ONNX_NONE) {
+    if (v->state == RP_ONNX_CONST || v->state == RP_ONNX_PARAM) {
         return;
     }
-    if (graph->value[leaf].layer != RP_ONNX_NONE) {
+    if (leaf != RP_ONNX_NONE && graph->value[leaf].layer != RP_ONNX_NONE) {
         want_layer(s, graph->value[leaf].layer);
         return;
     }
-    const uint32_t index = graph->value[leaf].node;
+    /* A value of several leaves: the inputs of its node are followed. */
+    const uint32_t index = leaf != RP_ONNX_NONE ? graph->value[leaf].node : v->node;
     if (index == RP_ONNX_NONE) {
         return;
     }
     s->live_node[index] = true;
+    if (v->state == RP_ONNX_UNKNOWN && !graph->refused[index]) {
+        graph->why[index] = "one of its further outputs is used, which no layer gives here";
+    }
     const rp_onnx_node *node = &graph->model->node[index];
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (node->input[i] != RP_ONNX_NONE) {

@@ -511,13 +511,14 @@ static rp_summary_score summary_score(const rp_record_score *score, double bits)
                               .counted = score->counted};
 }
 
-/* Joules of all boards for a sample; 0: unknown for one of them. */
+/* Joules of all boards for a sample; 0: unknown for one of them. A machine with several boards
+ * counts once. */
 static double energy_of_sample(const rp_record *record, const rp_record_end *end) {
     double joules = 0;
     bool known = record->own_samples > 0 && end->stage_count > 0;
     for (uint32_t k = 0; k < end->stage_count; k++) {
         joules += end->stage[k].energy_j;
-        known = known && end->stage[k].energy_j > 0;
+        known = known && (end->stage[k].energy_j > 0 || end->stage[k].energy_with > 0);
     }
     return known ? joules / (double)record->own_samples : 0;
 }

@@ -40,6 +40,9 @@ static json_t *stage_of(const rp_summary_stage *stage, uint32_t index, bool *goo
     if (stage->energy_j > 0) {
         rp_json_put(object, "energy_j", rp_json_of_real(stage->energy_j), good);
     }
+    if (stage->energy_with > 0) {
+        rp_json_put(object, "energy_with", rp_json_of_whole(stage->energy_with - 1), good);
+    }
     rp_json_put(object, "weight_versions_max", rp_json_of_whole(stage->weight_versions_max), good);
     rp_json_put(object, "probe_copies", rp_json_of_whole(stage->probe_copies), good);
     rp_json_put(object, "in_flight_max", rp_json_of_whole(stage->in_flight_max), good);

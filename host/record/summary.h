@@ -19,6 +19,7 @@ typedef struct {
     uint64_t weight_bytes, device_bytes_max;
     uint64_t flash_bytes; /* written to flash for stashes */
     double energy_j;      /* drawn during the run; 0: unknown, omitted */
+    uint32_t energy_with; /* 1 + index of the board that counts for its machine; 0: itself */
     uint32_t weight_versions_max, probe_copies, in_flight_max, gap_max;
 } rp_summary_stage;
 

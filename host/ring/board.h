@@ -48,6 +48,8 @@ typedef struct {
     rp_gemm_choice gemm;
     uint64_t memory_bytes; /* memory of its device; 0: unknown */
     rp_device_memory device_memory;
+    /* Boot id of the machine, which boards on one machine share; "": it reports no energy. */
+    char machine[sizeof(((rp_Hello *)0)->machine)];
 } rp_board_hardware;
 
 typedef struct {

@@ -118,6 +118,7 @@ rp_err rp_ring_take_hello(rp_ring *ring, uint32_t board, const rp_Hello *hello, 
     state->hardware.device_memory = hello->device_memory <= RP_DEVICE_MEMORY_SHARED
                                         ? (rp_device_memory)hello->device_memory
                                         : RP_DEVICE_MEMORY_UNKNOWN;
+    (void)snprintf(state->hardware.machine, sizeof state->hardware.machine, "%s", hello->machine);
     state->clock_offset_ns = ring->now_ns - hello->clock_ns;
     state->hardware.gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
     return RP_OK;
@@ -303,6 +304,18 @@ void rp_ring_take_sensors(rp_ring *ring, uint32_t board, const rp_Trace *report)
                                         .told_ns = ring->now_ns};
     state->facts.energy_j =
         state->facts_before.energy_j + bound_real(report->energy_j, 0, ENERGY_MAX_J);
+}
+
+uint32_t rp_ring_energy_board(const rp_ring *ring, uint32_t board) {
+    const char *machine = ring->board[board].hardware.machine;
+    RP_ASSERT(board < ring->count);
+    for (uint32_t k = 0; machine[0] && k < board; k++) {
+        if (ring->board[k].facts.energy_j > 0 &&
+            strcmp(ring->board[k].hardware.machine, machine) == 0) {
+            return k;
+        }
+    }
+    return board;
 }
 
 void rp_ring_rewind_facts(rp_ring *ring, uint32_t board, uint64_t microbatches) {

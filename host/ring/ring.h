@@ -184,6 +184,9 @@ rp_err rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready,
                           const rp_plan *plan) RP_MUST_CHECK;
 /* Takes what a trace says of the board's sensors; impossible values are unknown. */
 void rp_ring_take_sensors(rp_ring *ring, uint32_t board, const rp_Trace *report);
+/* A machine's energy and power count once, although each of its boards reports them: with the first
+ * board that reports energy. Returns that board, or `board` if its machine is unknown. */
+uint32_t rp_ring_energy_board(const rp_ring *ring, uint32_t board);
 /* Sets facts = facts_before + the board's report on this assignment. */
 void rp_ring_take_facts(rp_ring *ring, uint32_t board, const rp_Finished *report);
 /* The run goes back to the point at which the board had counted `microbatches`. */

@@ -23,7 +23,7 @@ typedef struct {
 } rp_sim_options;
 
 /* What is the same for a ring and for sites. errors USAGE: options that exclude each other; --out
- * exists; --faults is no file */
+ * exists; the file of --faults is missing */
 rp_err rp_sim_check_options(const rp_sim_options *options) RP_MUST_CHECK;
 
 #endif

@@ -66,6 +66,22 @@ static void counters_are_summed(void **state) {
     assert_true(energy.joules == 0);
 }
 
+/* Agents of one machine report the same; without a sensor, none. */
+static void the_machine_is_named(void **state) {
+    (void)state;
+    (void)store("proc/sys/kernel/random/boot_id", "wb", "0f1e\n", 5);
+    rp_energy_open(&energy, folder);
+    assert_string_equal(energy.machine, "");
+    put_domain("powercap/intel-rapl:0", "package-0\n", 1e12, 0);
+    rp_energy_open(&energy, folder);
+    assert_string_equal(energy.machine, "0f1e");
+    char longer[128];
+    memset(longer, 'a', sizeof longer);
+    (void)write_file("proc/sys/kernel/random/boot_id", longer, sizeof longer);
+    rp_energy_open(&energy, folder);
+    assert_int_equal(strlen(energy.machine), RP_ENERGY_MACHINE_BYTES - 1);
+}
+
 static void the_platform_has_all_parts(void **state) {
     (void)state;
     put_domain("powercap/intel-rapl:0", "package-0\n", 1e12, 0);
@@ -133,6 +149,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_known_without_files, setup, teardown),
         cmocka_unit_test_setup_teardown(counters_are_summed, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_machine_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(the_platform_has_all_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_counters_are_skipped, setup, teardown),
         cmocka_unit_test_setup_teardown(power_is_integrated, setup, teardown),

@@ -2,7 +2,7 @@
 """Training steps a second of one agent against PyTorch's best mode, same net, batch and threads.
 
     ./bootstrap build && tests/bench/bench_train.py [--threads N ..] [--batch N ..] [--rounds N]
-        [--steps N] [--modes MODE ..] [--size N] [NET ..]
+        [--steps N] [--modes MODE ..] [--size N] [--history FILE.jsonl] [NET ..]
 
 Needs a Python with torch, numpy and yaml, such as /usr/bin/python3 with Debian's python3-torch. The
 mode `compile` needs PyTorch 2 and a C++ compiler; a mode that this PyTorch lacks is left out. Each
@@ -13,10 +13,14 @@ are random. Dropout is as in the model file.
 ratio: ringpipe's samples/s over those of PyTorch's fastest mode: above 1 ringpipe is faster. MB:
 peak of resident memory; of ringpipe the host's and the agent's from their start on, of PyTorch's
 fastest mode from its third step on, without what compiling took.
+
+`--history host/lab/speed.jsonl` appends a line for each row of the table, and warns if the net is
+slower than in the last line about the same device, net, batch, threads, boards and size.
 """
 import argparse
 import json
 import os
+import platform
 import random
 import statistics
 import subprocess
@@ -30,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 SOURCE = Path(__file__).resolve().parents[2]
 MODES = ("eager", "channels-last", "compile", "both")
 FIRST = 3  # steps that do not count
+SCATTER = 0.1  # by which runs of the same program differ on a machine without other work
 TEXT, CLASSES, PAIRS = "text", "classes", "pairs"
 # What a net of texts reads: kind of data set, tokens of a sample, words there are.
 TEXTS = {"char-rnn": (TEXT, 64, 65), "gpt-nano": (TEXT, 64, 65), "gpt-micro": (TEXT, 128, 65),
@@ -165,24 +170,30 @@ def peaks_of(process, peaks):
             pass
 
 
-def ring_rate(args, net, batch, threads):
-    steps = args.steps + FIRST + 1
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        data = write_text_data(net, folder, batch * steps) if net in TEXTS else \
-            f"{{set: glyphs, size: {args.size}, train: {batch * steps}, test: 16}}"
-        loss = "{kind: cross-entropy, ignore: 0}" if TEXTS.get(net, ("",))[0] == PAIRS else \
-            "cross-entropy"
-        run = folder / "run.yaml"
-        run.write_text(f"""\
+def write_run(folder, net, batch, threads, steps, boards, size):
+    """A run file and its data in the folder."""
+    data = write_text_data(net, folder, batch * steps) if net in TEXTS else \
+        f"{{set: glyphs, size: {size}, train: {batch * steps}, test: 16}}"
+    loss = "{kind: cross-entropy, ignore: 0}" if TEXTS.get(net, ("",))[0] == PAIRS else \
+        "cross-entropy"
+    run = folder / "run.yaml"
+    run.write_text(f"""\
 model: {net}
 data: {data}
-ring: {{boards: {args.boards}, threads: {threads}}}
+ring: {{boards: {boards}, threads: {threads}}}
 train: {{steps: {steps}, batch: {batch}, seed: 1, eval_epochs: 0}}
 loss: {loss}
 optimizer: {{kind: sgd, lr: 0.01, momentum: 0.9}}
 schedule: gpipe
 """)
+    return run
+
+
+def ring_rate(args, net, batch, threads):
+    steps = args.steps + FIRST + 1
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run = write_run(folder, net, batch, threads, steps, args.boards, args.size)
         program = os.environ.get("RINGPIPE", SOURCE / "build" / "bin" / "ringpipe")
         peaks = {}
         with open(folder / "said", "wb") as said, subprocess.Popen(
@@ -196,6 +207,68 @@ schedule: gpipe
         times = [line["time_s"] for line in lines if "loss" in line and "event" not in line]
         gaps = [b - a for a, b in zip(times, times[1:])]
         return {"rate": batch / statistics.median(gaps[FIRST:]), "bytes": sum(peaks.values())}
+
+
+# ---- history -----------------------------------------------------------------------------------
+
+
+def device_name(torch_device):
+    """The processor, or the GPU that PyTorch sees."""
+    if torch_device == "cuda":
+        done = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
+                              capture_output=True, text=True)
+        return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "cuda"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def commit_name():
+    done = subprocess.run(["git", "-C", SOURCE, "describe", "--always", "--dirty=+"],
+                          capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+# Entries that are alike in these were measured on the same work.
+SAME = ("device", "net", "batch", "threads", "boards", "size")
+
+
+def read_entry(path, number, line):
+    try:
+        entry = json.loads(line)
+    except json.JSONDecodeError:
+        entry = None
+    if not isinstance(entry, dict):
+        raise SystemExit(f"{path}:{number}: expected a JSON object")
+    return entry
+
+
+def last_entry(path, entry):
+    """The last entry of the file about the same work on the same device, or None."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    known = [read_entry(path, number, line) for number, line in enumerate(lines, 1)]
+    alike = [one for one in known if all(one.get(key) == entry[key] for key in SAME)]
+    return alike[-1] if alike else None
+
+
+def slowdown(before, entry):
+    """A warning if the net has become slower by more than runs differ; otherwise None."""
+    if before is None or entry["rate"] >= (1 - SCATTER) * before["rate"]:
+        return None
+    return (f"warning: {entry['net']}, batch {entry['batch']}, {entry['threads']} threads: "
+            f"{entry['rate']:.1f} samples/s (load {entry['load']:.1f}), before "
+            f"{before['rate']:.1f} (load {before['load']:.1f}) on {before['date']} at "
+            f"{before['commit']}")
+
+
+def keep_entry(path, entry):
+    """Appends the entry, and prints a warning if the net has become slower."""
+    warning = slowdown(last_entry(path, entry), entry)
+    with open(path, "a") as history:
+        history.write(json.dumps(entry) + "\n")
+    if warning:
+        print(warning, file=sys.stderr, flush=True)
 
 
 # ---- both --------------------------------------------------------------------------------------
@@ -225,6 +298,14 @@ def measure(args, net, batch, threads):
     print(f"| {net} | {batch} | {threads} | {rate:.1f} | {cells} | {rate / rates[best]:.2f} | "
           f"{median_of(ours, 'bytes') / 1e6:.0f} | {median_of(theirs[best], 'bytes') / 1e6:.0f} |",
           flush=True)
+    if args.history:
+        keep_entry(args.history, {
+            "date": time.strftime("%Y-%m-%d"), "commit": commit_name(),
+            "device": device_name(args.torch_device), "load": os.getloadavg()[0], "net": net,
+            "batch": batch, "threads": threads, "boards": args.boards, "size": args.size,
+            "rounds": args.rounds, "steps": args.steps, "rate": rate, "best": best,
+            "best_rate": rates[best], "bytes": median_of(ours, "bytes"),
+            "best_bytes": median_of(theirs[best], "bytes")})
 
 
 def main():
@@ -237,6 +318,7 @@ def main():
     parser.add_argument("--size", type=int, default=32, help="of the images")
     parser.add_argument("--boards", type=int, default=1)
     parser.add_argument("--torch-device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--history", type=Path, metavar="FILE.jsonl")
     parser.add_argument("--child", choices=MODES, help=argparse.SUPPRESS)
     parser.add_argument("nets", nargs="*", default=DEFAULT)
     args = parser.parse_args()

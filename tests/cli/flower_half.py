@@ -1,5 +1,6 @@
 """The half of test_flower.py that needs flwr; it runs in a Python that has it. What it is asked
 comes as JSON on standard input, the answer leaves on standard output."""
+import copy
 import json
 import sys
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "packaging/flower"))
 
 import numpy as np  # noqa: E402
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402
 from flwr.serverapp import strategy  # noqa: E402
 
+from ringpipe_flower.client import make_app, train  # noqa: E402
 from ringpipe_flower.guards import Refused  # noqa: E402
 from ringpipe_flower.rules import Rule, record_of  # noqa: E402
 from ringpipe_flower.server import ask, wait_for_nodes  # noqa: E402
@@ -72,10 +75,10 @@ def adaptive(_):
 class Reply:
     """Of a node, as a message of Flower has it."""
 
-    def __init__(self, name, error=""):
-        self.metadata = type("Metadata", (), {"src_node_id": 5})
+    def __init__(self, name, error="", number=3, node=5):
+        self.metadata = type("Metadata", (), {"src_node_id": node})
         self.error = type("Error", (), {"reason": error})
-        self.content = {"about": {"site": name}, "metrics": {}}
+        self.content = {"about": {"site": name, "round": number}, "metrics": {}}
 
     def has_error(self):
         return bool(self.error.reason)
@@ -93,38 +96,157 @@ class Grid:
         return self.replies
 
 
-def messages(_):
-    """What a round says to nodes that are away, twice there, failed or late; and the order."""
+def name_task():
+    """Without it a message cannot be made."""
     from flwr.supercore.task_identity import TaskIdentity
-    TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1  # for new messages
-    weights = {"w": np.zeros(2, np.float32)}
-    settings = {"sites": 2, "wait": 0.01}
+    TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1
+
+
+def messages(question):
+    """What a round of `least` of `sites` sites says to each list of replies [name, error, round]:
+    [names that count, rows of those that failed], or why it ends."""
+    name_task()
+    settings = {"sites": question["sites"], "least": question["least"], "wait": 0.01}
     found = []
-    for replies in ([Reply("b"), Reply("a")], [Reply("a")], [Reply("a"), Reply("a")],
-                    [Reply("a"), Reply("b", "exit code 2: no tensor")],
-                    [Reply("../a"), Reply("b")]):
+    for replies in question["replies"]:
+        grid = Grid(question["sites"], [Reply(*one, node=i) for i, one in enumerate(replies)])
+        known = {question["sites"] - 1: "c"}  # the last node was heard before
         try:
-            some = ask(Grid(2, replies), settings, "train", weights, {"server-round": 3}, {"c"})
-            found.append([name for name, _ in some])
-        except Refused as error:
-            found.append(str(error))
-    for nodes in (1, 3):
-        try:
-            wait_for_nodes(Grid(nodes, []), 2, 0, {"a"})
+            some, failed = ask(grid, settings, "train", {"w": np.zeros(2, np.float32)},
+                               {"server-round": 3}, known)
+            found.append([[name for name, _ in some], failed])
         except Refused as error:
             found.append(str(error))
     return found
+
+
+def nodes(question):
+    """How many nodes a round asks, or why it ends, by the number of nodes that are connected."""
+    settings = {"sites": question["sites"], "least": question["least"], "wait": 0}
+    found = []
+    for count in question["connected"]:
+        try:
+            found.append(len(wait_for_nodes(Grid(count, []), settings, {5: "a"})))
+        except Refused as error:
+            found.append(str(error))
+    return found
+
+
+# ---- mods of Flower around the ClientApp ---------------------------------------------------------
+
+
+class Apps:
+    """A grid whose nodes are ClientApps in this process, each with its own context. Nodes in
+    `silent` never answer a message with weights."""
+
+    def __init__(self, app, folders, program, silent=()):
+        from flwr.app import Context
+        from types import SimpleNamespace
+        self.app, self.silent, self.seen = app, silent, []
+        self.run = SimpleNamespace(run_id=1)
+        self.contexts = {i: Context(run_id=1, node_id=i, state=RecordDict(), run_config={},
+                                    node_config={"site": folder, "program": program})
+                         for i, folder in enumerate(folders, 1)}
+
+    def get_node_ids(self):
+        return list(self.contexts)
+
+    def send_and_receive(self, messages, timeout=None):
+        replies = []
+        for message in messages:
+            node = message.metadata.dst_node_id
+            if node in self.silent and len(message.content.array_records) > 0:
+                continue
+            try:
+                reply = self.app(copy.deepcopy(message), self.contexts[node])  # as after a wire
+            except Exception as error:  # as a node does
+                reply = Message(Error(code=0, reason=repr(error)), reply_to=message)
+            self.seen.append(reply)
+            replies.append(reply)
+        return replies
+
+
+CONFIG = {"name": "x", "steps": 4, "epochs": 0, "anchor": 0.0, "seconds": 60.0}
+
+
+def start_arrays():
+    return {"w": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.float32([1, 2, 3])}
+
+
+def privacy(question):
+    """The difference of the weights from the start after one round by a strategy of Flower around
+    FedAvg, and the errors of sites. kind: the clipping, and where it is done."""
+    from flwr.clientapp.mod import LocalDpMod, fixedclipping_mod
+    name_task()
+    count, kind = len(question["folders"]), question["kind"]
+    mean = strategy.FedAvg(min_available_nodes=count, fraction_evaluate=0.0)
+    numbers = {"noise_multiplier": question["noise"], "clipping_norm": question["norm"],
+               "num_sampled_clients": count}
+    if kind == "server":
+        flower, mods = strategy.DifferentialPrivacyServerSideFixedClipping(mean, **numbers), []
+    elif kind == "client":
+        flower = strategy.DifferentialPrivacyClientSideFixedClipping(mean, **numbers)
+        mods = [fixedclipping_mod]
+    else:
+        flower, mods = mean, [LocalDpMod(question["norm"], question["norm"], epsilon=1e9,
+                                         delta=1e-5)]
+    grid = Apps(make_app(mods), question["folders"], question["program"])
+    np.random.seed(1)
+    given = start_arrays()
+    if question["large"]:
+        given["w"] = np.zeros((100, 200), np.float32)
+    try:
+        result = flower.start(grid, record_of(given), num_rounds=1,
+                              train_config=ConfigRecord(CONFIG))
+    except ZeroDivisionError as error:
+        return {"ended": str(error)}
+    errors = [reply.error.reason for reply in grid.seen if reply.has_error()]
+    if not result.arrays:
+        return {"errors": errors, "moved": None}
+    moved = {name: result.arrays[name].numpy() - array for name, array in given.items()}
+    whole = np.concatenate([array.ravel() for array in moved.values()])
+    return {"errors": errors, "names": list(result.arrays), "moved": whole[-9:].tolist(),
+            "norm": float(np.linalg.norm(whole)), "deviation": float(whole.std())}
+
+
+def secure(question):
+    """The weights after a round by Flower's SecAgg+, with the weights that each site trained; and
+    what the server saw of single sites."""
+    from flwr.app import Context
+    from flwr.client.mod import secaggplus_mod
+    from flwr.common import ndarrays_to_parameters
+    from flwr.server import LegacyContext, ServerConfig
+    from flwr.server.strategy import FedAvg
+    from flwr.server.workflow import DefaultWorkflow, SecAggPlusWorkflow
+    from ringpipe_flower.mods import legacy_mod
+    name_task()
+    given, count = start_arrays(), len(question["folders"])
+    config = {**CONFIG, "names": json.dumps(list(given))}
+    grid = Apps(make_app([secaggplus_mod, legacy_mod]), question["folders"], question["program"],
+                question["silent"])
+    context = LegacyContext(
+        Context(run_id=1, node_id=1, node_config={}, state=RecordDict(), run_config={}),
+        config=ServerConfig(num_rounds=1),
+        strategy=FedAvg(
+            min_fit_clients=count, min_available_clients=count, fraction_evaluate=0.0,
+            initial_parameters=ndarrays_to_parameters(list(given.values())),
+            on_fit_config_fn=lambda number: {**config, "server-round": number}))
+    DefaultWorkflow(fit_workflow=SecAggPlusWorkflow(
+        num_shares=count, reconstruction_threshold=2, max_weight=1000.0, timeout=1.0))(
+            grid, context)
+    arrays = context.state.array_records["parameters"].to_numpy_ndarrays()
+    seen = [array.size for reply in grid.seen if not reply.has_error()
+            for record in reply.content.array_records.values()
+            for array in record.to_numpy_ndarrays()]
+    errors = [reply.error.reason for reply in grid.seen if reply.has_error()]
+    return {"arrays": [array.tolist() for array in arrays], "seen": seen, "errors": errors}
 
 
 def client(question):
     """Order, types, values and site of the reply to a message, by a stub of ringpipe that gives
     the weights back, in another order, plus 1."""
     from types import SimpleNamespace
-
-    from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
-    from flwr.supercore.task_identity import TaskIdentity
-    from ringpipe_flower.client import train
-    TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1
+    name_task()
     arrays = {"w": np.arange(6.0).reshape(2, 3), "a": np.float16([1, 2]), "n": np.array(7)}
     content = RecordDict({"arrays": record_of(arrays), "config": ConfigRecord({
         "name": "x", "server-round": 2, "steps": 4, "epochs": 0, "anchor": 0.0, "seconds": 60.0})})
@@ -136,7 +258,7 @@ def client(question):
     found = {key: array.numpy() for key, array in reply.content["arrays"].items()}
     assert isinstance(reply.content["arrays"], ArrayRecord)
     return {"arrays": [[key, str(a.dtype), a.tolist()] for key, a in found.items()],
-            "metrics": dict(reply.content["metrics"]), "site": reply.content["about"]["site"]}
+            "metrics": dict(reply.content["metrics"]), "about": dict(reply.content["about"])}
 
 
 def record(question):
@@ -173,5 +295,6 @@ def record(question):
 if __name__ == "__main__":
     asked = json.loads(sys.stdin.read())
     answer = {"rounds": rounds, "krum": krum, "adaptive": adaptive, "messages": messages,
-              "client": client, "record": record}
+              "nodes": nodes, "client": client, "record": record, "privacy": privacy,
+              "secure": secure}
     print(json.dumps(answer[asked["do"]](asked)))

@@ -55,6 +55,22 @@ save_file({{name: w + 1 if w.dtype.kind == "f" else w for name, w in sorted(give
           out / "weights.safetensors")
 print(json.dumps({report}))
 """
+# Adds a number that depends on the site.
+ADDS = """\
+import json, sys
+from pathlib import Path
+from safetensors.numpy import load_file, save_file
+
+site = Path(sys.argv[2]).parent
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+out.mkdir(exist_ok=True)
+plus = "abc".index(site.name) + 1
+given = load_file(sys.argv[sys.argv.index("--in") + 1])
+save_file({name: w + (0 if (site / "still").exists() else plus)
+           for name, w in sorted(given.items())}, out / "weights.safetensors")
+print(json.dumps({"version": 1, "round": 1, "site": site.name, "status": "finished", "steps": 4,
+                  "samples": 64, "held": 100 * plus, "loss": {"mean": 1.5}}))
+"""
 REPORT = {"version": 1, "round": 7, "site": "a", "status": "finished", "steps": 4, "samples": 64,
           "held": 100, "loss": {"first": 2.0, "mean": 1.5, "last": 1.0}}
 
@@ -142,6 +158,7 @@ class Settings(Refusals):
     def test_defaults(self):
         found = settings.read_settings({**self.GIVEN, "rule": "fedadam", "lr": "", "tau": 0.1})
         self.assertEqual((found["epochs"], found["steps"]), (1, 0))
+        self.assertEqual((found["sites"], found["least"]), (2, 2))
         self.assertEqual(found["settings"], {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.1})
         for name, keys in guards.RULES.items():
             self.assertEqual(set(settings.read_rule(name, {})), set(keys))
@@ -150,6 +167,8 @@ class Settings(Refusals):
         for part, change in (("'round'", {"round": 3}), ("absolute", {"out": "out"}),
                              ("absolute", {"start": ""}), ("rounds", {"rounds": 0}),
                              ("only one", {"steps": 3, "epochs": 1}), ("sites", {"sites": 0}),
+                             ("least: 3: expected at most the 2 sites", {"least": 3}),
+                             ("least", {"least": -1}),
                              ("anchor", {"anchor": math.nan}), ("wait", {"wait": 0}),
                              ("evaluate", {"evaluate": "train"}), ("krum", {"rule": "krum"}),
                              ("lr", {"rule": "fedavg", "lr": 1.0}), ("name", {"name": "../x"}),
@@ -447,7 +466,7 @@ class Rules(program.Case):
                                            ["a", "float32", [2, 3]], ["n", "int64", 7]])
         self.assertEqual(found["metrics"], {"num-examples": 100, "steps": 4, "samples": 64,
                                             "loss": 1.5})
-        self.assertEqual(found["site"], "a")
+        self.assertEqual(found["about"], {"site": "a", "round": 2})
         self.assertIn("expected site and program", self.ask("client", node={}))
         self.assertIn("expected site and program", self.ask("client", node={**node, "sit": "b"}))
         stub.write_text("#!/bin/sh\necho 'run.yaml:3: wrong' >&2\nexit 2\n")
@@ -463,14 +482,78 @@ class Rules(program.Case):
             self.assertIn(part, text)
 
     def test_messages(self):
-        found = self.ask("messages")
-        self.assertEqual(found[0], ["a", "b"])
+        """All sites have to answer."""
+        found = self.ask("messages", sites=2, least=2, replies=[
+            [["b"], ["a"]], [["a"]], [["a"], ["a"]], [["a"], ["b", "exit code 2: no tensor"]],
+            [["../a"], ["b"]], [["a"], ["b", "", 2]]])
+        self.assertEqual(found[0], [["a", "b"], []])
         for text, part in zip(found[1:], (
-                "round 3: 1 of 2 sites answered within 0.01 s: some of c", "site a is at two nodes",
-                "round 3: node 5: exit code 2: no tensor", "site '../a'",
-                "1 nodes are connected after 0 s: expected 2 sites: some of a",
-                "3 nodes are connected after 0 s: expected 2 sites"), strict=True):
+                "round 3: 1 of 2 sites answered within 0.01 s: expected 2; some of these are away: "
+                "c", "site a is at two nodes", "round 3: node 1: exit code 2: no tensor",
+                "site '../a'", "site b: a reply to round 2: expected one to round 3"), strict=True):
             self.assertIn(part, text)
+
+    def test_least(self):
+        """Two of three sites are enough: one that fails has a row, one that is silent has none."""
+        failed = [{"round": 3, "site": "c", "failed": "no board"}]
+        found = self.ask("messages", sites=3, least=2, replies=[
+            [["b"], ["a"]], [["b"], ["a"], ["", "no board"]], [["a"], ["", "x" * 5000], ["b"]],
+            [["a"], ["", "no board"]], [["a"]]])
+        self.assertEqual(found[:2], [[["a", "b"], []], [["a", "b"], failed]])
+        (_, (row,)), *ends = found[2:]
+        self.assertEqual((row["site"], row["failed"]), (None, "x" * 600))
+        self.assertIn("round 3: node 1: no board", ends[0])
+        self.assertIn("1 of 3 sites answered within 0.01 s: expected 2", ends[1])
+        found = self.ask("nodes", sites=3, least=2, connected=[1, 2, 3, 4])
+        self.assertEqual(found[1:3], [2, 3])
+        self.assertIn("1 nodes are connected after 0 s: expected 3 sites; some of these are away: "
+                      "a", found[0])
+        self.assertTrue(found[3].endswith("expected 3 sites"), found[3])
+
+    def sites(self):
+        """Three sites whose training adds 1, 2 and 3 to each weight, and which hold 100, 200 and
+        300 samples; a site with a file `still` adds nothing."""
+        stub = self.dir / "ringpipe"
+        stub.write_text(f"#!{PYTHON}\n" + ADDS)
+        stub.chmod(0o755)
+        folders = [self.dir / name for name in "abc"]
+        for folder in folders:
+            folder.mkdir()
+            (folder / "site.yaml").write_text("")
+        return {"folders": [str(folder) for folder in folders], "program": str(stub)}
+
+    def test_differential_privacy(self):
+        """Flower's mods around this client and its strategies: the clipping is exact, the noise is
+        as large as it has to be. A site without a change is an error, which is why the ServerApp
+        here refuses them."""
+        sites = self.sites()
+        for kind in ("client", "server", "local"):
+            found = self.ask("privacy", kind=kind, norm=0.3, noise=0, large=False, **sites)
+            self.assertEqual((found["errors"], found["names"]), ([], ["w", "a"]))
+            for moved in found["moved"]:  # all in the same direction: 9 values of one length
+                self.assertLessEqual(abs(moved - 0.1), 2e-6, kind)
+        for kind in ("client", "server"):
+            found = self.ask("privacy", kind=kind, norm=0.3, noise=2.0, large=True, **sites)
+            # 2.0 * 0.3 / 3 sites, in 20,003 values: its own deviation is 0.5 %
+            self.assertLessEqual(abs(found["deviation"] - 0.2), 0.006, kind)
+        (self.dir / "b/still").write_text("")
+        found = self.ask("privacy", kind="client", norm=0.3, noise=0, large=False, **sites)
+        self.assertIn("division by zero", found["errors"][0])
+        found = self.ask("privacy", kind="server", norm=0.3, noise=0, large=False, **sites)
+        self.assertIn("division by zero", found["ended"])
+
+    def test_secure_aggregation(self):
+        """SecAgg+ gives the mean by samples held; the server sees no weights of a site. A site
+        that is lost after the exchange of keys is left out."""
+        sites = self.sites()
+        for silent, plus in ((), 14 / 6), ((2,), 10 / 4):
+            found = self.ask("secure", silent=silent, **sites)
+            self.assertEqual((found["errors"], found["seen"]), ([], []))
+            start = [[[0, 1, 2], [3, 4, 5]], [1, 2, 3]]
+            for row, want in zip([*found["arrays"][0], found["arrays"][1]],
+                                 [*start[0], start[1]], strict=True):
+                for a, b in zip(row, want, strict=True):
+                    self.assertLessEqual(abs(a - b - plus), 1e-4)
 
 
 @unittest.skipUnless(PYTHON, NO_FLOWER)
@@ -639,6 +722,38 @@ class Whole(WithFlower):
         said = self.flower("h", 1, sites=3, wait=2.0)
         self.assertIn("2 nodes are connected after 2 s: expected 3 sites", said)
 
+
+    def test_a_node_that_is_late(self):
+        """One of two sites is enough. A node is stopped until its round is over: the round closes
+        without it, and what it then sends of that round counts nowhere."""
+        self.start_link()
+        process = self.start_run("k", 4, least=1, wait=40.0 * SLOWER)
+        self.wait_for("round 2", (self.dir / "site-1/k/round-2").exists, 120, process=process)
+        os.killpg(self.nodes[1].pid, signal.SIGSTOP)
+        self.addCleanup(self.wake, self.nodes[1])
+        self.wait_for("the end of round 2", lambda: self.rounds("k")[-1:] == [2], 120 * SLOWER,
+                      process=process)
+        self.wake(self.nodes[1])
+        said, _ = self.finish(process, code=None, seconds=400)
+        rows = self.rows("k")
+        self.assertEqual(self.rounds("k"), [1, 2, 3, 4], said)
+        trained = [(row["round"], row["site"]) for row in rows if "steps" in row]
+        self.assertEqual(len(trained), len(set(trained)), said)
+        self.assertIn((1, "site-1"), trained)
+        self.assertNotIn((2, "site-1"), trained)
+        for number in (1, 2, 3, 4):
+            self.assertIn((number, "site-0"), trained)
+
+    def wake(self, process):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGCONT)
+
+    def rounds(self, folder):
+        """Rounds that are closed."""
+        try:
+            return [row["round"] for row in self.rows(folder) if "sites" in row]
+        except (FileNotFoundError, ValueError):
+            return []
 
     def test_a_node_that_is_killed(self):
         """The run ends with an error, which Flower sends after its heartbeats are missing; with the

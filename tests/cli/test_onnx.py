@@ -159,10 +159,16 @@ class Small(Files):
         self.assertIn("Fused: domain com.microsoft: only operators of ai.onnx can be read", err)
         self.assertIn("nothing was written, for 2 reasons", err)
         out, _ = self.ringpipe("inspect", path)
+        self.assertIn("net.onnx: hand 1.0, IR version 8", out)
         self.assertIn("import would refuse it", out)
         self.assertIn("GridSample", out)
         out, _ = self.ringpipe("inspect", path, "--format", "json")
         self.assertEqual([f["op"] for f in json.loads(out)["findings"]], ["GridSample", "Fused"])
+
+    def test_a_file_without_a_producer(self):
+        path = self.write(net().replace(b"\x12\x04hand\x1a\x031.0", b""))
+        out, _ = self.ringpipe("inspect", path)
+        self.assertIn("net.onnx: unknown producer, IR version 8, opset 17\n", out)
 
     def test_twenty_reasons_and_a_count(self):
         extra = [onnx.node(f"Strange{i}", ["r" if i == 0 else f"s{i - 1}"], [f"s{i}"])

@@ -19,6 +19,7 @@ SYSTEM = {
     "proc/meminfo": "MemTotal: 4096000 kB\nMemAvailable: 1024000 kB\n",
     "proc/uptime": "93784.5 1.0\n",
     "proc/sys/kernel/osrelease": "6.6.31-board\n",
+    "proc/sys/kernel/random/boot_id": "0f1e\n",
     "etc/os-release": 'PRETTY_NAME="A board\'s system 12"\n',
 }
 
@@ -127,13 +128,34 @@ class Show(Board):
         self.assertLessEqual(energy, 5 * (summary["seconds"] + 1))
         self.assertGreaterEqual(energy, 5 * busy)  # it trained for at least so long
         self.assertAlmostEqual(summary["energy_j_per_sample"] * summary["samples"], energy, 3)
-        self.stop(board)
+        self.two_agents_of_a_machine(board)
         run = self.run_file(program.RUN.replace("boards: 2", "boards: 1"))
         self.ringpipe("train", run, "--out", "alone", "--set", "train.epochs=20",
                       env={"RINGPIPE_SYSTEM_ROOT": str(self.dir / "system")})
         summary = json.loads((self.dir / "alone/summary.json").read_text())
         self.assertNotIn("energy_j", summary["stage"][0])
         self.assertNotIn("energy_j_per_sample", summary)
+
+    def two_agents_of_a_machine(self, board):
+        """Its energy counts once, with the first of them. Stops them."""
+        token, = self.tokens("right")
+        waiting = self.start(*self.words("--open", "right"))
+        right = self.board("b", token, env={"RINGPIPE_SYSTEM_ROOT": str(self.dir / "system")})
+        self.line(right, "listening")
+        self.finish(waiting)
+        self.ringpipe("train", "run.yaml", "--keys", "host", "--out", "two", "--set",
+                      "train.epochs=100")
+        summary = json.loads((self.dir / "two/summary.json").read_text())
+        first, second = summary["stage"]
+        self.assertNotIn("energy_with", first)
+        self.assertLessEqual(first["energy_j"], 5 * (summary["seconds"] + 1))
+        self.assertEqual((second["energy_with"], second.get("energy_j")), (0, None))
+        self.assertAlmostEqual(summary["energy_j_per_sample"] * summary["samples"],
+                               first["energy_j"], 3)
+        boards = json.loads((self.dir / "two/now.json").read_text())["boards"]
+        self.assertEqual(["energy_j" in one for one in boards], [True, False])
+        for one in (board, right):
+            self.stop(one)
 
     def test_a_run_does_not_notice(self):
         """The weights are those of a run that nobody asked about, and nothing was lost."""

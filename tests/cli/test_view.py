@@ -260,7 +260,7 @@ class View(program.Case):
         process = self.start(*words, "--out", "watched")
         self.wait_for("a run", lambda: (self.dir / "watched/log.jsonl").exists(), process=process)
         viewer, port = self.serve("watched")
-        idle = [Events(port, "watched") for _ in range(3)]
+        idle = [Events(port, "watched") for _ in range(40)]
         reader = Events(port, "watched")
         reader.until(lambda event: event[1] == 6)
         viewer.kill()
@@ -269,6 +269,31 @@ class View(program.Case):
         for one in (*idle, reader):
             one.close()
         self.assertEqual(self.weights("watched"), self.weights("alone"))
+
+    def test_memory_stays_as_it_is(self):
+        """With a reader of 10^6 events, and one that never reads, it grows by less than 1 MiB."""
+        log = self.finished() / "log.jsonl"
+        process, port = self.serve("out")
+        idle = Events(port, "out")
+        reader = Events(port, "out")
+        written = len(log.read_text().splitlines())
+        resident = []
+        for count in (50000, 1000000):
+            with open(log, "a", encoding="utf-8") as file:
+                for step in range(written + 1, count + 1):
+                    file.write(f'{{"step":{step},"epoch":0,"loss":0.5,"time_s":{step}.0}}\n')
+            written, last, rest = count, 0, b""
+            while last < count:
+                rest += reader.answer.read1(1 << 16)
+                text, _, rest = rest.rpartition(b"\n\n")
+                for number in map(int, re.findall(rb"(?m)^id: (\d+)$", text)):
+                    self.assertEqual(number, last + 1 if last else number)
+                    last = number
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            resident.append(int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]))
+        self.assertLess(resident[1] - resident[0], 1024, resident)
+        reader.close()
+        idle.close()
 
     def test_it_writes_nothing_into_a_run(self):
         out = self.finished()

@@ -341,6 +341,33 @@ static void sensors_of_boards(void **state) {
     ring_close(&ring);
 }
 
+static void tell_energy(uint32_t board, double joules, const char *machine) {
+    rp_board_state *of = &ring.c->ring.board[board];
+    of->facts.energy_j = joules;
+    (void)snprintf(of->hardware.machine, sizeof of->hardware.machine, "%s", machine);
+}
+
+/* A machine counts once, whichever of its boards report energy. */
+static void energy_of_machines(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    const rp_ring *boards = &ring.c->ring;
+    tell_energy(0, 5, "a");
+    tell_energy(1, 7, "b");
+    assert_int_equal(rp_ring_energy_board(boards, 0), 0);
+    assert_int_equal(rp_ring_energy_board(boards, 1), 1);
+    tell_energy(1, 6, "a");
+    assert_int_equal(rp_ring_energy_board(boards, 0), 0);
+    assert_int_equal(rp_ring_energy_board(boards, 1), 0);
+    tell_energy(0, 0, "a"); /* it reports none, so the other board has the machine's */
+    assert_int_equal(rp_ring_energy_board(boards, 1), 1);
+    tell_energy(0, 5, "");
+    tell_energy(1, 5, ""); /* unknown machines are different ones */
+    assert_int_equal(rp_ring_energy_board(boards, 1), 1);
+    ring_close(&ring);
+}
+
 /* Every state but the last can be left, is waited in for a bounded time, and has a name. */
 static void the_table_is_complete(void **state) {
     (void)state;
@@ -547,6 +574,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_board_must_read_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
         cmocka_unit_test_setup_teardown(sensors_of_boards, setup, teardown),
+        cmocka_unit_test_setup_teardown(energy_of_machines, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_of_boards_are_bounded, setup, teardown),
         cmocka_unit_test(the_table_is_complete),
         cmocka_unit_test(the_protocol_page_has_the_table),

@@ -15,7 +15,7 @@ static const char *const nets[] = {
     "  - {name: norm, kind: batchnorm, eps: 1e-3, momentum: 0.2, deferred: true}\n"
     "  - {name: six, kind: relu6}\n"
     "  - {name: up, kind: upsample, scale: 3, mode: bilinear, align_corners: true}\n"
-    "  - {name: near, kind: upsample}\n"
+    "  - {name: near, kind: upsample, scale: [1, 2]}\n"
     "  - {name: back, kind: convtranspose2d, out: 6, kernel: 3, stride: 2, pad: 1, output_pad: 1, "
     "groups: 2, bias: false}\n"
     "  - {name: max, kind: maxpool, kernel: 3, stride: 2, ceil_mode: true}\n"

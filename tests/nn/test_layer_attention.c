@@ -366,7 +366,7 @@ static void memory_grows_with_tokens(void **state) {
     }
     assert_int_equal(saved[0], 4 * 512 * sizeof(float));
     assert_int_equal(saved[1], 2 * saved[0]);
-    assert_int_equal(workspace[1], 2 * workspace[0]);
+    assert_true(workspace[1] <= 2 * workspace[0]);
 }
 
 static void refused(const char *keys, const rp_shape *in, uint32_t count, rp_err want,

@@ -88,6 +88,14 @@ static inline bytes attribute_int(const char *name, int64_t number) {
     return b;
 }
 
+static inline bytes attribute_text(const char *name, const char *text) {
+    bytes b = {.count = 0};
+    put_text(&b, 1, name);
+    put_text(&b, 4, text);
+    put_number(&b, 20, 3);
+    return b;
+}
+
 static inline bytes attribute_ints(const char *name, uint32_t count, const int64_t *number) {
     bytes b = {.count = 0};
     put_text(&b, 1, name);

@@ -221,6 +221,168 @@ static void a_long_concatenation_is_a_chain(void **state) {
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
+/* Repetitions, blocks of channels as pixels, and a transposition of a transposition. */
+static void arrangements_by_blocks(void **state) {
+    static const int64_t blocks[] = {-1, 4, 2, 4};
+    static const int64_t turn[] = {0, 2, 1, 3};
+    (void)state;
+    add_ints("times", 4, (const int64_t[]){1, 1, 1, 2});
+    add_node("Tile", "x times", "t");
+    add_node("Relu", "t", "y");
+    add_ends(1, 4, blocks, "y");
+    expect_import(NULL, "input: [4, 2, 4]\n"
+                        "layers:\n"
+                        "  - {name: y.reshape, kind: reshape, shape: [4, 2, 1, 4]}\n"
+                        "  - {name: y.expand, kind: expand, shape: [4, 2, 2, 4]}\n"
+                        "  - {name: y.reshape_1, kind: reshape, shape: [4, 2, 8]}\n"
+                        "  - {name: y.relu, kind: relu}\n");
+    (void)begin(state);
+    bytes n = node("DepthToSpace", "x", "y");
+    const bytes size = attribute_int("blocksize", 2);
+    const bytes mode = attribute_text("mode", "CRD");
+    put_part(&n, NODE_ATTRIBUTE, &size);
+    put_part(&n, NODE_ATTRIBUTE, &mode);
+    put_part(&graph, GRAPH_NODE, &n);
+    add_ends(1, 4, blocks, "y");
+    expect_import(NULL, "input: [4, 2, 4]\n"
+                        "layers:\n"
+                        "  - {name: reshape, kind: reshape, shape: [1, 2, 2, 2, 4]}\n"
+                        "  - {name: transpose, kind: transpose, perm: [0, 3, 1, 4, 2]}\n"
+                        "  - {name: reshape_1, kind: reshape, shape: [1, 4, 8]}\n");
+    (void)begin(state);
+    add_node_ints("SpaceToDepth", "x", "y", "blocksize", 0, (const int64_t[]){2});
+    add_ends(1, 4, blocks, "y");
+    expect_import(NULL, "input: [4, 2, 4]\n"
+                        "layers:\n"
+                        "  - {name: reshape, kind: reshape, shape: [4, 1, 2, 2, 2]}\n"
+                        "  - {name: transpose, kind: transpose, perm: [2, 4, 0, 1, 3]}\n"
+                        "  - {name: reshape_1, kind: reshape, shape: [16, 1, 2]}\n");
+    (void)begin(state);
+    add_node_ints("Transpose", "x", "a", "perm", 4, turn);
+    add_node_ints("Transpose", "a", "b", "perm", 4, turn);
+    add_node("Relu", "b", "y");
+    add_ends(1, 4, blocks, "y");
+    expect_import(NULL, "input: [4, 2, 4]\n"
+                        "layers:\n"
+                        "  - {name: y, kind: relu}\n");
+}
+
+/* One table of queries for all samples, as pooling by attention has; ids that are columns. */
+static void weights_of_all_samples(void **state) {
+    static const int64_t pair[] = {-1, 2};
+    (void)state;
+    add_tensor("query", 3, (const int64_t[]){1, 3, 4});
+    add_ints("shape", 3, (const int64_t[]){5, 3, 4});
+    add_node("Expand", "query shape", "q");
+    add_node_ints("Transpose", "x", "k", "perm", 3, (const int64_t[]){0, 2, 1});
+    add_node("MatMul", "q k", "y");
+    add_ends(1, 3, (const int64_t[]){5, 5, 4}, "y");
+    expect_import(NULL, "input: [5, 4]\n"
+                        "layers:\n"
+                        "  - {name: query, kind: parameter, shape: [3, 4], names: {weight: {name: "
+                        "query, dims: 3}}}\n"
+                        "  - {name: y, kind: matmul, from: [query, data], transpose: true}\n");
+    (void)begin(state);
+    add_tensor("a.weight", 2, (const int64_t[]){9, 4});
+    add_tensor("b.weight", 2, (const int64_t[]){3, 4});
+    const bytes first = tensor("first", 7, 0, NULL, (const int64_t[]){0});
+    put_part(&graph, GRAPH_INITIALISER, &first);
+    add_node_ints("Gather", "x first", "id", "axis", 0, (const int64_t[]){1});
+    add_node("Gather", "a.weight id", "e");
+    add_node_ints("Gemm", "e b.weight", "y", "transB", 0, (const int64_t[]){1});
+    add_ends(7, 2, pair, "y");
+    expect_import(NULL, "input: {shape: [2], type: i32}\n"
+                        "layers:\n"
+                        "  - {name: e.slice, kind: slice, axis: 0, start: 0, end: 1}\n"
+                        "  - {name: a, kind: embedding, count: 9, out: 4}\n"
+                        "  - {name: e.flatten, kind: flatten}\n"
+                        "  - {name: b, kind: dense, out: 3, bias: false}\n");
+}
+
+/* An LSTM of 3 units in both directions over `x` [5, N, wide], with the time first. */
+static void add_cell(const char *name, const char *x, int64_t wide, const char *outputs) {
+    static const char *const suffix[] = {"w", "r", "b"};
+    const int64_t dims[][3] = {{2, 12, wide}, {2, 12, 3}, {2, 24}};
+    char inputs[60];
+    char tensor[20];
+    const bytes hidden = attribute_int("hidden_size", 3);
+    const bytes both = attribute_text("direction", "bidirectional");
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)snprintf(tensor, sizeof tensor, "%s.%s", name, suffix[i]);
+        add_tensor(tensor, i < 2 ? 3 : 2, dims[i]);
+    }
+    (void)snprintf(inputs, sizeof inputs, "%s %s.w %s.r %s.b", x, name, name, name);
+    bytes n = node("LSTM", inputs, outputs);
+    put_part(&n, NODE_ATTRIBUTE, &hidden);
+    put_part(&n, NODE_ATTRIBUTE, &both);
+    put_part(&graph, GRAPH_NODE, &n);
+}
+
+/* Two of them in a stack; h [4, N, 3] are the last states of all, as PyTorch returns them. */
+static void add_stack(void) {
+    static const int64_t time_first[] = {1, 0, 2};
+    static const int64_t rows[] = {0, 2, 1, 3};
+    add_ints("join", 3, (const int64_t[]){0, 0, -1});
+    add_ints("two", 1, (const int64_t[]){-2});
+    add_ints("one", 1, (const int64_t[]){-1});
+    add_ints("zero", 1, (const int64_t[]){0});
+    add_node_ints("Transpose", "x", "t", "perm", 3, time_first);
+    add_cell("a", "t", 4, "s0 h0");
+    add_node_ints("Transpose", "s0", "s1", "perm", 4, rows);
+    add_node("Reshape", "s1 join", "s2");
+    add_cell("b", "s2", 6, "s3 h1 c1");
+    add_node_ints("Concat", "h0 h1", "h", "axis", 0, (const int64_t[]){0});
+}
+
+/* The last states of both directions are the output of a layer; one of them is a part of it. */
+static void last_states_of_a_stack(void **state) {
+    static const int64_t sequence[] = {-1, 5, 4};
+    (void)state;
+    add_stack();
+    add_node("Gather", "h two", "f0");
+    add_node("Gather", "h one", "f1");
+    add_node_ints("Squeeze", "f0 zero", "f", "axis", 0, (const int64_t[]){0});
+    add_node_ints("Squeeze", "f1 zero", "g", "axis", 0, (const int64_t[]){0});
+    add_node_ints("Concat", "f g", "y", "axis", 0, (const int64_t[]){1});
+    add_ends(1, 3, sequence, "y");
+    expect_import(
+        NULL, "input: [5, 4]\n"
+              "layers:\n"
+              "  - {name: s0_h0, kind: lstm, hidden: 3, bidirectional: true}\n"
+              "  - {name: s3_h1_c1, kind: lstm, hidden: 3, bidirectional: true, output: last}\n");
+    (void)begin(state);
+    add_stack();
+    add_node("Gather", "h zero", "f0");
+    add_node("Gather", "h one", "f1");
+    add_node("Squeeze", "f0 zero", "f");
+    add_node("Squeeze", "f1 zero", "g");
+    add_node("Add", "f g", "y");
+    add_ends(1, 3, sequence, "y");
+    expect_import(NULL, "input: [5, 4]\n"
+                        "layers:\n"
+                        "  - {name: s0_h0.lstm, kind: lstm, hidden: 3, bidirectional: true}\n"
+                        "  - {name: s0_h0.lstm_1, kind: lstm, from: [data], hidden: 3, "
+                        "bidirectional: true, output: last}\n"
+                        "  - {name: s3_h1_c1, kind: lstm, from: [s0_h0.lstm], hidden: 3, "
+                        "bidirectional: true, output: last}\n"
+                        "  - {name: f, kind: slice, from: [s0_h0.lstm_1], axis: 0, start: 0, end: "
+                        "3}\n"
+                        "  - {name: g, kind: slice, from: [s3_h1_c1], axis: 0, start: 3, end: 6}\n"
+                        "  - {name: y, kind: add, from: [f, g]}\n");
+    (void)begin(state);
+    add_stack();
+    add_node("Relu", "h", "y");
+    add_ends(1, 3, sequence, "y");
+    expect_import(NULL, "Relu: it reads a concatenation along the batch, or before it, which no "
+                        "layer computes: node /y/Relu (output y)\n");
+    (void)begin(state);
+    add_stack();
+    add_node("Relu", "c1", "y");
+    add_ends(1, 3, sequence, "y");
+    expect_import(NULL, "LSTM: one of its further outputs is used, which no layer gives here: node "
+                        "/s3 h1 c1/LSTM (output s3)\n");
+}
+
 static void all_reasons_come_at_once(void **state) {
     (void)state;
     add_node("GridSample", "x", "a");
@@ -538,6 +700,9 @@ int main(void) {
         cmocka_unit_test_setup(sequences_of_parts, begin),
         cmocka_unit_test_setup(a_row_before_the_sequence, begin),
         cmocka_unit_test_setup(a_long_concatenation_is_a_chain, begin),
+        cmocka_unit_test_setup(arrangements_by_blocks, begin),
+        cmocka_unit_test_setup(weights_of_all_samples, begin),
+        cmocka_unit_test_setup(last_states_of_a_stack, begin),
         cmocka_unit_test_setup(all_reasons_come_at_once, begin),
         cmocka_unit_test_setup(free_sizes_are_asked_for, begin),
         cmocka_unit_test_setup(folded_weights_are_named, begin),

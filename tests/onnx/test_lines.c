@@ -1,6 +1,8 @@
 /* Windows over signals [N, C, L], which become those of images of height 1. */
 #include "small_graph.h"
 
+#include <math.h>
+
 static const int64_t signal[] = {-1, 4, 16};
 
 static void expect_layers(const char *want) {
@@ -200,6 +202,70 @@ static void a_norm_over_two_axes(void **state) {
                   "  - {name: n, kind: layernorm, dims: 2}\n");
 }
 
+/* Resize as PyTorch writes it: by scales, or by sizes if `sizes`; `mode` with its place of pixels.
+ */
+static void add_resize(const char *sizes, const char *mode, const char *place) {
+    char inputs[40];
+    (void)snprintf(inputs, sizeof inputs, "x - %s", sizes);
+    bytes n = node("Resize", inputs, "y");
+    const bytes a = attribute_text("mode", mode);
+    const bytes b = attribute_text("coordinate_transformation_mode", place);
+    const bytes c = attribute_text("nearest_mode", "floor");
+    put_part(&n, NODE_ATTRIBUTE, &a);
+    put_part(&n, NODE_ATTRIBUTE, &b);
+    put_part(&n, NODE_ATTRIBUTE, &c);
+    put_part(&graph, GRAPH_NODE, &n);
+}
+
+/* Each axis of an image has a factor of its own; a signal has one. */
+static void sizes_that_grow(void **state) {
+    (void)state;
+    add_floats("by", 3, (const float[]){1, 1, 3});
+    add_resize("by", "linear", "half_pixel");
+    add_node("Relu", "y", "z");
+    add_node_ints("Flatten", "z", "f", "axis", 0, (const int64_t[]){1});
+    add_ends(1, 3, signal, "f");
+    expect_layers("input: [4, 16]\n"
+                  "layers:\n"
+                  "  - {name: y.reshape, kind: reshape, shape: [4, 1, 16]}\n"
+                  "  - {name: y.upsample, kind: upsample, scale: [1, 3], mode: bilinear}\n"
+                  "  - {name: z, kind: relu}\n"
+                  "  - {name: f, kind: flatten}\n");
+    (void)begin(state);
+    add_ints("to", 4, (const int64_t[]){5, 4, 4, 24});
+    add_resize("- to", "nearest", "asymmetric");
+    add_ends(1, 4, (const int64_t[]){5, 4, 2, 8}, "y");
+    expect_layers("input: [4, 2, 8]\n"
+                  "layers:\n"
+                  "  - {name: y, kind: upsample, scale: [2, 3], mode: nearest}\n");
+}
+
+static void sizes_that_are_refused(void **state) {
+    static const char whole[] = "Resize: only images and signals are enlarged here, by whole "
+                                "factors: node /y/Resize (output y)\n";
+    static const float scales[][3] = {{1, 2, 2},    {2, 1, 2},  {1, 1, 1.5f},
+                                      {1, 1, 0.5f}, {1, 1, 65}, {1, 1, NAN}};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        (void)begin(state);
+        add_floats("by", 3, scales[i]);
+        add_resize("by", "linear", "half_pixel");
+        add_ends(1, 3, signal, "y");
+        expect_layers(whole);
+    }
+    (void)begin(state);
+    add_ints("to", 3, (const int64_t[]){5, 4, 33});
+    add_resize("- to", "nearest", "asymmetric");
+    add_ends(1, 3, (const int64_t[]){5, 4, 16}, "y");
+    expect_layers(whole);
+    (void)begin(state);
+    add_floats("by", 3, (const float[]){1, 1, 2});
+    add_resize("by", "cubic", "half_pixel");
+    add_ends(1, 3, signal, "y");
+    expect_layers("Resize: mode cubic with half_pixel cannot be trained here; supported are "
+                  "nearest (asymmetric, floor) and linear (half_pixel, align_corners): node "
+                  "/y/Resize (output y)\n");
+}
+
 static void refusals(void **state) {
     add_tensor("a.weight", 3, (const int64_t[]){8, 4, 5});
     add_node_ints("Conv", "x a.weight", "y", "pads", 4, (const int64_t[]){1, 1, 1, 1});
@@ -237,6 +303,8 @@ int main(void) {
         cmocka_unit_test_setup(sequences, begin),
         cmocka_unit_test_setup(the_largest_of_a_signal, begin),
         cmocka_unit_test_setup(a_norm_over_two_axes, begin),
+        cmocka_unit_test_setup(sizes_that_grow, begin),
+        cmocka_unit_test_setup(sizes_that_are_refused, begin),
         cmocka_unit_test_setup(refusals, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,6 +112,43 @@ static void groupnorm_in_parts(void **state) {
                   "  - {name: g, kind: groupnorm, groups: 2}\n");
 }
 
+/* Channels as groups of their own, of images and of signals; constants are no weights. */
+static void instancenorm(void **state) {
+    (void)state;
+    static const int64_t signal[] = {-1, 8, 6};
+    add_tensor("n.weight", 1, (const int64_t[]){8});
+    add_tensor("n.bias", 1, (const int64_t[]){8});
+    add_node("InstanceNormalization", "x n.weight n.bias", "y");
+    add_ends(1, 4, image, "y");
+    expect_layers("input: [8, 6, 6]\n"
+                  "layers:\n"
+                  "  - {name: n, kind: groupnorm, groups: 8}\n");
+    (void)begin(state);
+    add_tensor("c.weight", 3, (const int64_t[]){8, 8, 1});
+    add_tensor("n.weight", 1, (const int64_t[]){8});
+    add_tensor("n.bias", 1, (const int64_t[]){8});
+    add_node("Conv", "x c.weight", "c");
+    add_node("InstanceNormalization", "c n.weight n.bias", "n");
+    add_node("GlobalAveragePool", "n", "g");
+    add_node_ints("Flatten", "g", "y", "axis", 0, (const int64_t[]){1});
+    add_ends(1, 3, signal, "y");
+    expect_layers("input: [8, 6]\n"
+                  "layers:\n"
+                  "  - {name: c.reshape, kind: reshape, shape: [8, 1, 6]}\n"
+                  "  - {name: c, kind: conv2d, out: 8, kernel: 1, bias: false, names: {weight: "
+                  "{name: c.weight, dims: 3}}}\n"
+                  "  - {name: n, kind: groupnorm, groups: 8}\n"
+                  "  - {name: g, kind: globalavgpool}\n"
+                  "  - {name: y, kind: flatten}\n");
+    (void)begin(state);
+    add_ints("count", 1, (const int64_t[]){8});
+    add_node("ConstantOfShape", "count", "w");
+    add_node("InstanceNormalization", "x w w", "y");
+    add_ends(1, 4, image, "y");
+    expect_layers("InstanceNormalization: only images and signals with a weight and a bias that "
+                  "are trained can be normalised here: node /y/InstanceNormalization (output y)\n");
+}
+
 static void add_noise(const char *like, const float *keep) {
     const bytes to = attribute_int("to", 1);
     bytes cast = node("Cast", "l", "c");
@@ -160,6 +197,43 @@ static void zeros_before_a_convolution(void **state) {
     expect_layers("input: [8, 6, 6]\n"
                   "layers:\n"
                   "  - {name: c, kind: conv2d, out: 4, kernel: 3, pad: [1, 2], bias: false}\n");
+}
+
+/* A net with zeros, then an average pool with these attributes. */
+static void add_pool(int64_t zeros, const char *name, int64_t number) {
+    bytes n = node("AveragePool", "p", "y");
+    const bytes a = attribute_ints("kernel_shape", 2, (const int64_t[]){3, 3});
+    const bytes b = attribute_ints("strides", 2, (const int64_t[]){2, 2});
+    const bytes c = attribute_int(name, number);
+    add_ints("sides", 8, (const int64_t[]){0, 0, zeros, zeros, 0, 0, zeros, zeros});
+    add_node("Pad", "x sides", "p");
+    put_part(&n, NODE_ATTRIBUTE, &a);
+    put_part(&n, NODE_ATTRIBUTE, &b);
+    put_part(&n, NODE_ATTRIBUTE, &c);
+    put_part(&graph, GRAPH_NODE, &n);
+    add_ends(1, 4, image, "y");
+}
+
+/* PyTorch 1.13 writes the zeros of an average pool as a node. Those that the pool's kind does not
+ * have stay a layer. */
+static void zeros_before_a_pool(void **state) {
+    (void)state;
+    add_pool(1, "count_include_pad", 1);
+    expect_layers("input: [8, 6, 6]\n"
+                  "layers:\n"
+                  "  - {name: y, kind: avgpool, kernel: 3, stride: 2, pad: 1}\n");
+    (void)begin(state);
+    add_pool(2, "count_include_pad", 0);
+    expect_layers("input: [8, 6, 6]\n"
+                  "layers:\n"
+                  "  - {name: p, kind: pad, pads: [0, 2, 2, 0, 2, 2]}\n"
+                  "  - {name: y, kind: avgpool, kernel: 3, stride: 2}\n");
+    (void)begin(state);
+    add_pool(1, "ceil_mode", 1);
+    expect_layers("input: [8, 6, 6]\n"
+                  "layers:\n"
+                  "  - {name: p, kind: pad, pads: [0, 1, 1, 0, 1, 1]}\n"
+                  "  - {name: y, kind: avgpool, kernel: 3, stride: 2, ceil_mode: true}\n");
 }
 
 /* nn.Transformer computes with the time first, and joins time and batch for a product. */
@@ -518,8 +592,10 @@ int main(void) {
         cmocka_unit_test_setup(another_mean_is_no_layernorm, begin),
         cmocka_unit_test_setup(rmsnorm_in_parts, begin),
         cmocka_unit_test_setup(groupnorm_in_parts, begin),
+        cmocka_unit_test_setup(instancenorm, begin),
         cmocka_unit_test_setup(noise_that_drops, begin),
         cmocka_unit_test_setup(zeros_before_a_convolution, begin),
+        cmocka_unit_test_setup(zeros_before_a_pool, begin),
         cmocka_unit_test_setup(time_first, begin),
         cmocka_unit_test_setup(positions_by_an_index, begin),
         cmocka_unit_test_setup(one_row_for_all_tokens, begin),

@@ -4,14 +4,6 @@
 static const int64_t row[] = {-1, 4};
 static const int64_t sequence[] = {-1, 5, 4};
 
-static bytes attribute_text(const char *name, const char *text) {
-    bytes b = {.count = 0};
-    put_text(&b, 1, name);
-    put_text(&b, 4, text);
-    put_number(&b, 20, 3);
-    return b;
-}
-
 static bytes attribute_floats(const char *name, float number) {
     bytes b = {.count = 0};
     put_text(&b, 1, name);

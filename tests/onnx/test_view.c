@@ -131,14 +131,46 @@ static void reshapes_keep_the_order(void **state) {
 
 static void chains_have_a_limit(void **state) {
     (void)state;
-    const rp_onnx_view *view = leaf(LEAF, 2, (const int64_t[]){2, 3});
+    const rp_onnx_view *first = leaf(LEAF, 2, (const int64_t[]){2, 3});
+    const rp_onnx_view *view = first;
     uint32_t steps = 0;
-    while (view && steps < 1000) {
-        assert_int_equal(rp_onnx_view_transpose(&arena, view, (const int64_t[]){1, 0}, &view),
+    for (bool turn = true; view && steps < 1000; turn = !turn) {
+        assert_int_equal(turn ? rp_onnx_view_transpose(&arena, view, (const int64_t[]){1, 0}, &view)
+                              : rp_onnx_view_reshape(&arena, view, &first->dims, &view),
                          RP_OK);
         steps++;
     }
     assert_int_equal(steps, RP_ONNX_VIEW_DEPTH_MAX + 1);
+}
+
+/* A part of a concatenation is a part of one of its inputs; two transpositions are one. */
+static void chains_are_joined(void **state) {
+    (void)state;
+    static const int64_t turn[] = {1, 2, 0};
+    static const int64_t back[] = {2, 0, 1};
+    const rp_onnx_view *pair[] = {leaf(LEAF, 3, (const int64_t[]){2, 3, 4}),
+                                  leaf(LEAF + 1, 3, (const int64_t[]){1, 3, 4})};
+    const rp_onnx_view *all;
+    const rp_onnx_view *view;
+    assert_int_equal(rp_onnx_view_concat(&arena, pair, 2, 0, &all), RP_OK);
+    assert_int_equal(rp_onnx_view_slice(&arena, all, 0, 2, 1, 1, &view), RP_OK);
+    assert_ptr_equal(view, pair[1]);
+    assert_int_equal(rp_onnx_view_slice(&arena, all, 0, 1, -1, 2, &view), RP_OK);
+    assert_int_equal(rp_onnx_view_only_leaf(view), LEAF);
+    assert_int_equal(rp_onnx_view_source(view, 0).index, 12);
+    assert_int_equal(rp_onnx_view_slice(&arena, all, 0, 1, 1, 2, &view), RP_OK);
+    assert_int_equal(rp_onnx_view_only_leaf(view), RP_ONNX_NONE);
+    assert_int_equal(rp_onnx_view_source(view, 12).leaf, LEAF + 1);
+    assert_int_equal(rp_onnx_view_slice(&arena, all, 1, 1, 1, 1, &view), RP_OK);
+    assert_int_equal(rp_onnx_view_only_leaf(view), RP_ONNX_NONE);
+    assert_int_equal(rp_onnx_view_transpose(&arena, pair[0], turn, &view), RP_OK);
+    assert_int_equal(rp_onnx_view_transpose(&arena, view, turn, &all), RP_OK);
+    assert_int_equal(all->depth, 1);
+    for (uint64_t i = 0; i < 24; i++) { /* [4, 2, 3] of [2, 3, 4] */
+        assert_int_equal(rp_onnx_view_source(all, i).index, i % 6 * 4 + i / 6);
+    }
+    assert_int_equal(rp_onnx_view_transpose(&arena, view, back, &view), RP_OK);
+    assert_ptr_equal(view, pair[0]);
 }
 
 int main(void) {
@@ -148,6 +180,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(slices_have_a_part, begin, end),
         cmocka_unit_test_setup_teardown(concatenated_slices_are_the_whole_again, begin, end),
         cmocka_unit_test_setup_teardown(expansions_repeat, begin, end),
+        cmocka_unit_test_setup_teardown(chains_are_joined, begin, end),
         cmocka_unit_test_setup_teardown(reshapes_keep_the_order, begin, end),
         cmocka_unit_test_setup_teardown(chains_have_a_limit, begin, end),
     };

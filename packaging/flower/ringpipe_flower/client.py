@@ -9,7 +9,6 @@ from .site import Site
 from .tensors import cast, layout, read_weights, write_weights
 
 check_version(flwr.__version__)
-app = ClientApp()
 
 
 def open_site(message, context):
@@ -27,14 +26,14 @@ def arrays_of(message):
     return {name: cast(array.numpy()) for name, array in message.content["arrays"].items()}
 
 
-def reply(message, name, metrics, arrays=None):
-    content = {"metrics": MetricRecord(metrics), "about": ConfigRecord({"site": name})}
+def reply(message, site, name, metrics, arrays=None):
+    about = ConfigRecord({"site": name, "round": site.round})
+    content = {"metrics": MetricRecord(metrics), "about": about}
     if arrays is not None:
         content["arrays"] = ArrayRecord({key: Array(array) for key, array in arrays.items()})
     return Message(RecordDict(content), reply_to=message)
 
 
-@app.train()
 def train(message, context):
     site = open_site(message, context)
     given = arrays_of(message)
@@ -46,13 +45,23 @@ def train(message, context):
                "samples": report["samples"]}
     if report["loss"] is not None:
         metrics["loss"] = report["loss"]
-    return reply(message, report["site"], metrics, arrays)
+    return reply(message, site, report["site"], metrics, arrays)
 
 
-@app.evaluate()
 def evaluate(message, context):
     site = open_site(message, context)
     path = site.weights_to_evaluate()
     write_weights(path, arrays_of(message))
     scores = site.evaluate(path, message.content["config"]["part"])
-    return reply(message, site.name(), {"num-examples": scores.pop("samples"), **scores})
+    return reply(message, site, site.name(), {"num-examples": scores.pop("samples"), **scores})
+
+
+def make_app(mods=()):
+    """A ClientApp with these mods of Flower around the training, the first one outermost."""
+    made = ClientApp()
+    made.train(mods=list(mods))(train)
+    made.evaluate()(evaluate)
+    return made
+
+
+app = make_app()

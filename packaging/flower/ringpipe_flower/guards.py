@@ -21,7 +21,8 @@ SETTINGS = {"lr": (0, 1000), "momentum": (0, 1), "beta1": (0, 1), "beta2": (0, 1
 
 DISTANCES = ("distances are computed in float32 from weights, not from differences, so that they "
              "are noise when sites are close to each other")
-PRIVACY = "a site whose weights did not change ends the run with a division by zero"
+PRIVACY = ("a site whose weights did not change ends the run with a division by zero; an app of yours "
+           "may use it, see ringpipe-flower(7)")
 REFUSED = {
     "krum": DISTANCES,
     "multikrum": DISTANCES,

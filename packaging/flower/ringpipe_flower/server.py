@@ -19,6 +19,8 @@ from .tensors import check_finite, layout
 check_version(flwr.__version__)
 app = ServerApp()
 POLL_SECONDS = 1
+TTL_SECONDS = 60  # by which a message outlives its round's deadline, for clocks that differ
+REASON_MAX = 600  # characters of an error in a row
 
 
 @app.main()
@@ -30,12 +32,13 @@ def main(grid, context):
     rule.restore(state)
     check_finite("start", weights)
     check_size(sum(array.nbytes for array in weights.values()))
-    known = set()
+    known = {}
     for number in range(done + 1, settings["rounds"] + 1):
-        results = train(grid, settings, number, weights, known)
+        results, failed = train(grid, settings, number, weights, known)
         weights = rule.next(number, weights, [(one["held"], one["arrays"]) for one in results])
         check_finite(f"round {number}", weights)
-        rows = [row_of(number, one) for one in results] + [row_of_round(number, results)]
+        rows = [row_of(number, one) for one in results] + failed
+        rows.append(row_of_round(number, results))
         if settings["evaluate"] != "none":
             rows += evaluate(grid, settings, number, weights, known)
         record.add_rows(rows)
@@ -43,18 +46,18 @@ def main(grid, context):
 
 
 def train(grid, settings, number, weights, known):
-    """[{site, held, steps, samples, loss, arrays}] of all sites, sorted by their names."""
+    """([{site, held, steps, samples, loss, arrays}], sorted by site; rows of sites that failed)."""
     config = config_of(settings, number)
-    replies = ask(grid, settings, MessageType.TRAIN, weights, config, known)
+    replies, failed = ask(grid, settings, MessageType.TRAIN, weights, config, known)
     return [{"site": name, **numbers_of(name, reply), "arrays": arrays_of(name, reply, weights)}
-            for name, reply in replies]
+            for name, reply in replies], failed
 
 
 def evaluate(grid, settings, number, weights, known):
-    """Rows of the evaluations of the new weights by all sites."""
+    """Rows of the evaluations of the new weights."""
     config = {**config_of(settings, number), "part": settings["evaluate"]}
-    rows = []
-    for name, reply in ask(grid, settings, MessageType.EVALUATE, weights, config, known):
+    replies, rows = ask(grid, settings, MessageType.EVALUATE, weights, config, known)
+    for name, reply in replies:
         metrics = reply.content["metrics"]
         scores = {key: check_finite_number(name, key, metrics[key])
                   for key in ("loss", "accuracy") if key in metrics}
@@ -74,40 +77,64 @@ def config_of(settings, number):
 
 
 def ask(grid, settings, kind, weights, config, known):
-    """[(site, reply)] sorted by site. Every site has to answer; `known` gets their names."""
+    """([(site, reply)] sorted by site, rows of sites that failed). At least `least` sites answered.
+    `known`: {node: site} of all replies so far."""
+    number, wait = config["server-round"], settings["wait"]
+    nodes = wait_for_nodes(grid, settings, known)
     content = RecordDict({"arrays": record_of(weights), "config": ConfigRecord(config)})
-    nodes = wait_for_nodes(grid, settings["sites"], settings["wait"], known)
-    messages = [Message(content=content, message_type=kind, dst_node_id=node) for node in nodes]
-    found = {}
-    for reply in grid.send_and_receive(messages, timeout=settings["wait"]):
+    messages = [Message(content=content, message_type=kind, dst_node_id=node,
+                        ttl=wait + TTL_SECONDS) for node in nodes]
+    found, failed = {}, {}
+    for reply in grid.send_and_receive(messages, timeout=wait):
+        node = reply.metadata.src_node_id
         if reply.has_error():
-            raise Refused(f"round {config['server-round']}: node {reply.metadata.src_node_id}: "
-                          f"{reply.error.reason}")
-        name = check_name("site", (reply.content.get("about") or {}).get("site"))
+            failed[node] = str(reply.error.reason)
+            continue
+        name = take_name(reply, number)
         if name in found:
             raise Refused(f"site {name} is at two nodes: expected a site of its own for each")
-        found[name] = reply
-    known |= set(found)
-    if len(found) < settings["sites"]:
-        raise Refused(f"round {config['server-round']}: {len(found)} of {settings['sites']} sites "
-                      f"answered within {settings['wait']:g} s{missing(known - set(found))}")
-    return sorted(found.items())
+        found[name], known[node] = reply, name
+    if len(found) < settings["least"]:
+        raise Refused(f"round {number}: {describe_loss(settings, found, failed, known)}")
+    return sorted(found.items()), [
+        {"round": number, "site": known.get(node), "failed": reason[-REASON_MAX:]}
+        for node, reason in sorted(failed.items(), key=lambda one: known.get(one[0], ""))]
 
 
-def wait_for_nodes(grid, count, seconds, known):
+def take_name(reply, number):
+    """The site of a reply. A reply to another round is not one: it would count twice."""
+    about = reply.content.get("about") or {}
+    name = check_name("site", about.get("site"))
+    if about.get("round") != number:
+        raise Refused(f"site {name}: a reply to round {about.get('round')}: expected one to round "
+                      f"{number}")
+    return name
+
+
+def describe_loss(settings, found, failed, known):
+    """Why a round has too few sites."""
+    if failed:
+        return "; ".join(f"node {node}: {reason}" for node, reason in sorted(failed.items()))
+    away = set(known.values()) - set(found)
+    return (f"{len(found)} of {settings['sites']} sites answered within {settings['wait']:g} s: "
+            f"expected {settings['least']}{missing(away)}")
+
+
+def wait_for_nodes(grid, settings, known):
+    least, count, seconds = settings["least"], settings["sites"], settings["wait"]
     end = time.monotonic() + seconds
     while True:
         nodes = sorted(grid.get_node_ids())
-        if len(nodes) == count:
+        if least <= len(nodes) <= count:
             return nodes
         if time.monotonic() > end:
             raise Refused(f"{len(nodes)} nodes are connected after {seconds:g} s: expected {count}"
-                          f" sites{missing(known) if len(nodes) < count else ''}")
+                          f" sites{missing(set(known.values())) if len(nodes) < least else ''}")
         time.sleep(POLL_SECONDS)
 
 
 def missing(names):
-    return ": some of " + ", ".join(sorted(names)) if names else ""
+    return "; some of these are away: " + ", ".join(sorted(names)) if names else ""
 
 
 def numbers_of(name, reply):

@@ -12,10 +12,10 @@ DEFAULTS = {
     "fedtrimmedavg": {"trim": 0.1},
 }
 PARTS = ("none", "test", "validation")
-KEYS = {"name", "start", "out", "rounds", "sites", "steps", "epochs", "anchor", "rule", "evaluate",
-        "wait", *SETTINGS}
+KEYS = {"name", "start", "out", "rounds", "sites", "least", "steps", "epochs", "anchor", "rule",
+        "evaluate", "wait", *SETTINGS}
 # May change when a run goes on.
-CHANGING = ("start", "out", "rounds", "evaluate", "wait")
+CHANGING = ("start", "out", "rounds", "least", "evaluate", "wait")
 
 
 def read_settings(config):
@@ -29,6 +29,7 @@ def read_settings(config):
              "out": check_path("out", config.get("out")),
              "rounds": check_whole("rounds", config.get("rounds", 3), 1, 1000000),
              "sites": check_whole("sites", config.get("sites", 2), 1, 1024),
+             "least": check_whole("least", config.get("least", 0), 0, 1024),
              "steps": check_whole("steps", config.get("steps", 0), 0, 2**24),
              "epochs": check_whole("epochs", config.get("epochs", 0), 0, 2**24),
              "anchor": check_real("anchor", config.get("anchor", 0.0), 0, 1e6),
@@ -39,6 +40,9 @@ def read_settings(config):
         raise Refused("steps, epochs: expected only one of them")
     if not found["steps"] and not found["epochs"]:
         found["epochs"] = 1
+    if found["least"] > found["sites"]:
+        raise Refused(f"least: {found['least']}: expected at most the {found['sites']} sites")
+    found["least"] = found["least"] or found["sites"]
     if found["evaluate"] not in PARTS:
         raise Refused(f"evaluate: {found['evaluate']!r}: expected {', '.join(PARTS)}")
     found["settings"] = read_rule(found["rule"], config)
