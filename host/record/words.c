@@ -288,7 +288,7 @@ EVENT(SITES_MISSING, "missing", STAYS, "round least sites",
 EVENT(SITE_ENDED, "away", SHOWN, "site round exit_code file",
       "site {site}: its process of round {round} has ended (exit {exit_code}), and starts again; "
       "see {file}")
-EVENT(SITE_WAITS, "waiting", SHOWN, "site round boards",
+EVENT(SITE_WAITS, "unreached", SHOWN, "site round boards",
       "site {site}: its ring waits for {boards} in round {round}")
 EVENT(SITE_LATE, "late", STAYS, "site round wait_s",
       "site {site}: too late for round {round}, which closed after {wait_s} s")

@@ -661,7 +661,7 @@ class Boards(test_lost_boards.Roster):
                     line["site"] == "site-1"]  # a slow machine's local boards may be named too
 
         self.wait_for("the log", (self.dir / "a/log.jsonl").exists, 60, process)
-        waiting = self.wait_for("its name", lambda: events("waiting"), 60, process)
+        waiting = self.wait_for("its name", lambda: events("unreached"), 60, process)
         self.assertEqual(waiting[0]["round"], 1)
         self.assertIn("two", waiting[0]["boards"])
         self.assertEqual(events("away"), [])  # the ring of the site has not given up
