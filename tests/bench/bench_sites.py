@@ -13,7 +13,8 @@ one thread each, on the ports from --port on.
   Half of the sites are there in a round, by a trace drawn once with stays of 4 to 10 rounds. 25
   steps of 32 samples a round; lenet for Fashion-MNIST, cnn-small for CIFAR-10.
 - Each rule's rates are the best of a few after half of the rounds, by the mean accuracy of the
-  sites' validation parts, with seed 101, on the split dirichlet:0.5; they hold for all splits.
+  sites' validation parts, with seed 101, on the same split; those of iid are of dirichlet:0.5.
+- A run that ends because gradients are not finite is one that diverged.
 - A run's cells: rounds until the centre reaches the goal on the test part, MB from and to all sites
   until then, seconds of these rounds on two kinds of lines, final accuracy, and accuracy of the
   worst tenth of the sites' validation parts.
@@ -34,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 SITES, EACH, TEST, STEPS, BATCH, AT_ONCE = 8, 1000, 2000, 25, 32, 4
-TUNE_SEED, TUNE_SPLIT = 101, "dirichlet:0.5"
+TUNE_SEED, TUNE_SPLITS = 101, {"iid": "dirichlet:0.5"}
 SETS = {"fashion-mnist": ("lenet", 0.8), "cifar-10": ("cnn-small", 0.45)}  # net, goal
 LINES = {"wifi": "{rate_mbit: 50, delay_ms: 3}", "lte": "{rate_mbit: 10, delay_ms: 40}"}
 SGD = "{kind: sgd, lr: %g}"
@@ -149,11 +150,12 @@ class Set:
         self.folder = self.base / split.replace(":", "-")
         self.data = args.data
 
-    def call(self, *words):
+    def call(self, *words, also=()):
+        """What it prints; None if it ends with an exit code in `also`."""
         done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True)
-        if done.returncode != 0:
+        if done.returncode not in (0, *also):
             raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")
-        return done.stdout
+        return done.stdout if done.returncode == 0 else None
 
     def write(self):
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -215,18 +217,26 @@ sites:
         return [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
 
     def run(self, out, changes):
-        """The summary and the log of a finished run."""
-        summary = out / "summary.json"
-        if not summary.exists() or json.loads(summary.read_text())["status"] != "finished":
+        """The summary and the log of a finished run; None: it diverged."""
+        summary, diverged = out / "summary.json", out.with_name(f"{out.name}.diverged")
+        if not diverged.exists() and not (
+                summary.exists() and json.loads(summary.read_text())["status"] == "finished"):
             if out.exists():
-                self.call("resume", out, "--quiet")
+                words = "resume", out, "--quiet"
             else:
                 run = self.write_run(out.with_name(f"{out.name}.files"), changes)
-                self.call("train", run, "--out", out, "--quiet", *self.sets_of(changes))
+                words = "train", run, "--out", out, "--quiet", *self.sets_of(changes)
+            if self.call(*words, also=(3,)) is None:
+                said = "".join(log.read_text() for log in (out / "sites").glob("*.log"))
+                if "gradient has not been finite" not in said:
+                    raise SystemExit(f"{out}: the run ended with exit code 3")
+                diverged.touch()
         return self.read(out)
 
     @staticmethod
     def read(out):
+        if out.with_name(f"{out.name}.diverged").exists():
+            return None
         return (json.loads((out / "summary.json").read_text()),
                 [json.loads(line) for line in open(out / "log.jsonl")])
 
@@ -235,10 +245,9 @@ sites:
         scores = {}
         for name, changes in RULES[rule]:
             out = self.folder / "tune" / rule / name.replace(" ", "-")
-            summary, _ = self.run(out, {**changes, "train.seed": TUNE_SEED,
-                                        "train.eval_epochs": 0,
-                                        "sites.rounds": self.rounds // 2})
-            score = (summary.get("site_accuracy") or {}).get("mean")
+            found = self.run(out, {**changes, "train.seed": TUNE_SEED, "train.eval_epochs": 0,
+                                   "sites.rounds": self.rounds // 2})
+            score = (found[0].get("site_accuracy") or {}).get("mean") if found else None
             scores[name] = score if score is not None and score == score else -1
         best = max(scores, key=scores.get)
         return best, dict(RULES[rule])[best]
@@ -291,8 +300,9 @@ def mean_cell(values, digits=1):
 def row_of(one, rule, seeds, best, changes):
     folders = [one.folder / "runs" / rule / f"seed-{seed}" for seed in seeds]
     runs = [one.read(folder) for folder in folders]
-    goals = [to_goal(lines, one.goal, (folder / "center.safetensors").stat().st_size)
-             for folder, (_, lines) in zip(folders, runs)]
+    ended = [run for run in runs if run]
+    goals = [run and to_goal(run[1], one.goal, (folder / "center.safetensors").stat().st_size)
+             for folder, run in zip(folders, runs)]
     rounds, up, down = ([goal[at] if goal else None for goal in goals] for at in range(3))
     seconds = []
     for line in LINES:
@@ -300,10 +310,12 @@ def row_of(one, rule, seeds, best, changes):
         seconds.append(mean_cell([None if count is None or each is None else count * each
                                   for count in rounds], 0))
     last = [100 * [line["accuracy"] for line in lines if line.get("event") == "eval"][-1]
-            for _, lines in runs]
-    worst = [100 * summary["site_accuracy"]["worst_decile"] for summary, _ in runs]
+            for _, lines in ended]
+    worst = [100 * summary["site_accuracy"]["worst_decile"] for summary, _ in ended]
+    lost = f"{len(runs) - len(ended)} of {len(runs)} diverged"
     cells = [one.name, one.split, rule, mean_cell(rounds), mean_cell(up), mean_cell(down), *seconds,
-             mean_cell(last), mean_cell(worst), best]
+             *(mean_cell(cell) if len(ended) == len(runs) else lost for cell in (last, worst)),
+             best]
     return f"| {' | '.join(cells)} |"
 
 
@@ -325,8 +337,9 @@ def main():
     print("| set | split | rule | rounds to the goal | MB up | MB down | s, wifi | s, lte | "
           "last accuracy | worst tenth of sites | rates |\n" + 11 * "|---" + "|")
     for name, split, rule in itertools.product(args.sets, args.splits, args.rules):
-        one, tuned = (Set(args, name, by, boards) for by in (split, TUNE_SPLIT))
-        done = [one.folder / "runs" / rule / f"seed-{seed}" / "summary.json" for seed in args.seeds]
+        one, tuned = (Set(args, name, by, boards) 
+                      for by in (split, TUNE_SPLITS.get(split, split)))
+        done = [one.folder / "runs" / rule / f"seed-{seed}.files" for seed in args.seeds]
         if args.table and not all(path.exists() for path in done):
             continue
         one.write()
