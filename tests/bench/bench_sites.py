@@ -292,7 +292,7 @@ def to_goal(lines, goal, down):
 def mean_cell(values, digits=1):
     if any(value is None for value in values):
         found = [value for value in values if value is not None]
-        return f"{len(found)} of {len(values)} runs"
+        return f"{len(found)} of {len(values)} runs" if found else "-"
     more = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.{digits}f}{more}"
 
