@@ -86,11 +86,33 @@ fail:
     return err;
 }
 
+static bool is_same(const rp_tensor *a, const rp_tensor *b) {
+    return a && b && a->buffer == b->buffer && a->offset == b->offset;
+}
+
+/* The kernel is done with dk and dv before dq. If one tensor is q and also k or v, its first
+ * gradient in this order is stored, and all others are added. */
+static void find_adds(const rp_layer_call *call, const rp_attention_inputs *of, bool add[PARTS]) {
+    rp_tensor *const *dx = call->dx;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        add[i] = call->dx_add[of->part[i].input];
+    }
+    for (uint32_t i = 0; i < PARTS; i++) {
+        const uint32_t own = of->part[i].input;
+        if (own != of->part[Q].input && !add[Q] && is_same(dx[own], dx[of->part[Q].input])) {
+            add[i] = false;
+            add[Q] = true;
+        }
+    }
+}
+
 rp_err rp_attention_heads_backward(const rp_layer_call *call, const rp_attention_inputs *of) {
     const heads_plan plan = plan_heads(of, call->n);
     const float scale = rp_attention_scale(call->layer->spec, of);
+    bool add[PARTS];
     rp_launch launch;
     rp_err err;
+    find_adds(call, of, add);
     RP_TRY(begin_heads(call, of, &plan, "attend_heads_backward", &launch));
     arg_tensor(&launch, call->dy, &of->y);
     for (uint32_t i = 0; i < PARTS; i++) {
@@ -102,7 +124,7 @@ rp_err rp_attention_heads_backward(const rp_layer_call *call, const rp_attention
         rp_arg_u32(&launch, call->dx[of->part[i].input] != NULL);
     }
     for (uint32_t i = 0; i < PARTS; i++) {
-        rp_arg_u32(&launch, call->dx_add[of->part[i].input]);
+        rp_arg_u32(&launch, add[i]);
     }
     return rp_launch_run(&launch, 1, (size_t[]){plan.slots}, (size_t[]){1});
 fail:
