@@ -432,9 +432,9 @@ static void bad_layers_are_refused(void **state) {
     }
 }
 
-int main(void) {
+/* The choice of products also chooses the kernels: of both, as equals_pytorch. */
+static int run_by(rp_gemm_choice choice) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_pytorch),
         cmocka_unit_test(central_differences),
         cmocka_unit_test(dropout_masks_weights),
         cmocka_unit_test(mask_belongs_to_the_sample),
@@ -446,8 +446,21 @@ int main(void) {
         cmocka_unit_test(some_gradients),
         cmocka_unit_test(one_tensor_for_all),
         cmocka_unit_test(chunks),
+    };
+    const rp_gemm_choice before = rp_device_gemm(golden_device());
+    rp_device_choose_gemm(golden_device(), choice);
+    const int failed = cmocka_run_group_tests_name(rp_gemm_choice_name(choice), tests, NULL, NULL);
+    rp_device_choose_gemm(golden_device(), before);
+    return failed;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_pytorch),
         cmocka_unit_test(memory_grows_with_tokens),
         cmocka_unit_test(bad_layers_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed += expect_small() ? 0 : run_by(RP_GEMM_CLBLAST);
+    return failed + run_by(RP_GEMM_PANEL);
 }
