@@ -16,9 +16,9 @@
  *   trimmed-mean  without the floor(trim count) smallest and largest of each value
  *
  * source  McMahan 2017 (1602.05629); Hsu 2019 (1909.06335); Reddi 2021 (2003.00295), algorithm 2;
- *         Wang 2020 (2007.07481); Zhang 2015 (1412.6651); Lian 2017 (1705.09056); Yin 2018
- * (1803.01498); fedavgm with nesterov and equal weights is DiLoCo's outer step, Douillard 2023
- * (2311.08105) */
+ *         Wang 2020 (2007.07481); Zhang 2015 (1412.6651); Lian 2017 (1705.09056);
+ *         Yin 2018 (1803.01498); fedavgm with nesterov and equal weights is DiLoCo's outer step,
+ *         Douillard 2023 (2311.08105) */
 #ifndef RP_FEDERATION_RULE_H
 #define RP_FEDERATION_RULE_H
 
